@@ -1,0 +1,1 @@
+"""Matrix calculus of symbolic size; has never heard of attention."""

@@ -1,0 +1,1 @@
+"""Compiled runtime of symflow and, after a build, the kernels of the shipped models."""

@@ -1,0 +1,59 @@
+/* The contract between the hand-written runtime and the generated kernels.
+ *
+ * Every matrix is contiguous, row-major, float64.  Dimensions travel beside the pointers.
+ * A change of this file changes its hash, hence the name of the capsule, hence every cache key.
+ */
+#ifndef SYMFLOW_ABI_H
+#define SYMFLOW_ABI_H
+
+#include <stddef.h>
+
+/* What a right-hand side returns. */
+enum {
+    SYMFLOW_OK = 0,
+    SYMFLOW_SINGULAR = 1,       /* a solve met an exactly singular matrix */
+    SYMFLOW_OUTSIDE_DOMAIN = 2, /* I - S'CS is not positive definite: the normaliser diverges */
+    SYMFLOW_RAISED = 3          /* a Python callback raised; the exception is set */
+};
+
+/* The table of linear algebra that a kernel may call: fixed tiles, one thread, equal bits. */
+typedef struct symflow_linalg {
+    /* C (m x n) = alpha op(A) op(B) + beta C, op(A) m x k, op(B) k x n. */
+    void (*gemm)(int trans_a, int trans_b, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                 const double *a, const double *b, double beta, double *c);
+    /* In-place LU with partial pivoting of the n x n matrix a; SYMFLOW_OK or SYMFLOW_SINGULAR. */
+    int (*lu)(ptrdiff_t n, double *a, ptrdiff_t *pivots);
+    /* b (n x m) <- op(A)^{-1} b from the factors that lu left. */
+    void (*lu_solve)(int trans, ptrdiff_t n, ptrdiff_t m, const double *lu,
+                     const ptrdiff_t *pivots, double *b);
+    /* In-place Cholesky of the lower triangle; SYMFLOW_OK or SYMFLOW_OUTSIDE_DOMAIN. */
+    int (*cholesky)(ptrdiff_t n, double *a);
+} symflow_linalg;
+
+/* One bound call: sizes, parameters (scalars as arrays of one), scratch. */
+typedef struct symflow_call {
+    const symflow_linalg *linalg;
+    const ptrdiff_t *dims;
+    const double *const *params;
+    double *work;
+    void *user; /* the Python callable of a trampoline, else NULL */
+} symflow_call;
+
+typedef int (*symflow_rhs)(double t, const double *y, double *dy, const symflow_call *call);
+typedef ptrdiff_t (*symflow_size)(const ptrdiff_t *dims);
+
+/* One generated function: "moments", "factor", "tangent", ... */
+typedef struct symflow_entry {
+    const char *name;
+    symflow_rhs rhs;
+    symflow_size work; /* doubles of scratch */
+} symflow_entry;
+
+/* What the capsule of a kernel module holds. */
+typedef struct symflow_kernel {
+    const char *key; /* content hash of the generated source */
+    ptrdiff_t n_entries;
+    const symflow_entry *entries;
+} symflow_kernel;
+
+#endif
