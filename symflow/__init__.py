@@ -1,0 +1,102 @@
+"""From an attention kernel in one line of mathematics to derived, certified and compiled mean-field dynamics.
+
+Public names load on first use, so that ``import symflow`` stays light:
+
+>>> import symflow
+>>> derivation = symflow.gaussian_closure(symflow.Softmax())
+>>> derivation.check()
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symflow import claims as claims
+    from symflow import errors as errors
+    from symflow.certify.replay import replay as replay
+    from symflow.certify.verdict import Verdict as Verdict
+    from symflow.claims import check as check
+    from symflow.codegen.cache import clear_cache as clear_cache
+    from symflow.codegen.kernel import Kernel as Kernel
+    from symflow.codegen.kernel import compile as compile
+    from symflow.codegen.kernel import source as source
+    from symflow.config import show_config as show_config
+    from symflow.derive.closure import Derivation as Derivation
+    from symflow.derive.closure import gaussian_closure as gaussian_closure
+    from symflow.integrate.problem import Gaussian as Gaussian
+    from symflow.integrate.solve import solve as solve
+    from symflow.integrate.trajectory import Trajectory as Trajectory
+    from symflow.integrate.weights import load_attention as load_attention
+    from symflow.models.attention.l2 import L2 as L2
+    from symflow.models.attention.softmax import Softmax as Softmax
+    from symflow.models.attention.user import Attention as Attention
+    from symflow.references import cite as cite
+    from symflow.spec import load_spec as load_spec
+
+__version__ = "0.1.0"
+
+#: Where each public name lives; a name that equals the last part of its module is that module.
+_HOME = {
+    "Attention": "symflow.models.attention.user",
+    "Derivation": "symflow.derive.closure",
+    "Gaussian": "symflow.integrate.problem",
+    "Kernel": "symflow.codegen.kernel",
+    "L2": "symflow.models.attention.l2",
+    "Softmax": "symflow.models.attention.softmax",
+    "Trajectory": "symflow.integrate.trajectory",
+    "Verdict": "symflow.certify.verdict",
+    "check": "symflow.claims",
+    "cite": "symflow.references",
+    "claims": "symflow",
+    "clear_cache": "symflow.codegen.cache",
+    "compile": "symflow.codegen.kernel",
+    "errors": "symflow",
+    "gaussian_closure": "symflow.derive.closure",
+    "load_attention": "symflow.integrate.weights",
+    "load_spec": "symflow.spec",
+    "replay": "symflow.certify.replay",
+    "show_config": "symflow.config",
+    "solve": "symflow.integrate.solve",
+    "source": "symflow.codegen.kernel",
+}
+
+__all__ = [  # noqa: RUF022 — upper case first, as in the documentation
+    "Attention",
+    "Derivation",
+    "Gaussian",
+    "Kernel",
+    "L2",
+    "Softmax",
+    "Trajectory",
+    "Verdict",
+    "__version__",
+    "check",
+    "cite",
+    "claims",
+    "clear_cache",
+    "compile",
+    "errors",
+    "gaussian_closure",
+    "load_attention",
+    "load_spec",
+    "replay",
+    "show_config",
+    "solve",
+    "source",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'symflow' has no attribute {name!r}; see symflow.__all__")
+    home = _HOME[name]
+    value = importlib.import_module(f"{home}.{name}") if home == "symflow" else getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
