@@ -248,7 +248,7 @@ def locate(path: str | Path) -> Path:
 def _packaged(text: str) -> Path:
     name, _, inner = text.removeprefix("package:").partition("/")
     if not name or not inner:
-        raise InputError(f"path = {text!r}: write 'package:NAME/PATH', NAME a distribution, PATH a file in it")
+        raise InputError(f"path = {text!r}: write 'package:NAME/PATH', NAME a distribution, PATH its file")
     try:
         listed = metadata.files(name) or []
     except metadata.PackageNotFoundError:
@@ -331,7 +331,7 @@ def _head_count(file: Path, heads: int | None, rows: int) -> int:
     if count is None:
         raise InputError(f"heads: {file.parent} has no config.json with num_attention_heads; pass heads=")
     if not isinstance(count, int) or count < 1 or rows % count:
-        raise InputError(f"heads = {count!r}: must be a positive divisor of {rows}, the rows of the query map")
+        raise InputError(f"heads = {count!r}: must be a positive divisor of the {rows} query rows")
     return count
 
 

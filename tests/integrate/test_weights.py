@@ -120,7 +120,7 @@ def test_names_with_a_prefix_are_found(tmp_path, tensors):
     ("call", "message"),
     [
         (lambda f: load_attention(f, 7), r"layer = 7.*layers \[0, 1\]"),
-        (lambda f: load_attention(f, 0, heads=4), "heads = 4.*divisor of the 6 rows"),
+        (lambda f: load_attention(f, 0, heads=4), "heads = 4.*divisor of the 6 query rows"),
         (lambda f: load_attention(f, 0).head(2), "head = 2.*heads 0 to 1"),
         (lambda f: load_attention(f, 0).matrix(-1), "head = -1"),
         (lambda f: embedding_moments(f, 5), "position = 5.*rows 0 to 4"),
