@@ -93,8 +93,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'symflow' has no attribute {name!r}; see symflow.__all__")
     home = _HOME[name]
-    value = importlib.import_module(f"{home}.{name}") if home == "symflow" else getattr(importlib.import_module(home), name)
-    globals()[name] = value
+    if home == "symflow":  # a public module
+        return importlib.import_module(f"{home}.{name}")
+    value = globals()[name] = getattr(importlib.import_module(home), name)
     return value
 
 
