@@ -1,0 +1,377 @@
+r"""The small grammar: text ↔ SymPy expressions, without ``eval`` or ``sympify``.
+
+.. code-block:: text
+
+    dot(Q*x, K*y)/sqrt(d) + beta*dot(c, y)     -norm2(Q*x - K*y)     y.T*A*x     V*y + bv
+
+Numbers are exact (``0.1`` is 1/10, ``1/2`` is one half), ``.T`` or ``ᵀ`` transposes, ``dot(u, v)`` is
+``Trace(u.T*v)``, ``norm2(u)`` is ``Trace(u.T*u)``; further functions are ``inv tr eye zeros exp log sqrt
+sin cos tanh erf Max Min Abs Heaviside sigmoid``. A 1×1 product such as ``y.T*A*x`` is a scalar. Only declared
+names are known, and every name can be declared: ``E``, ``I``, ``S``, ``beta`` or ``lambda`` are plain symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy import MatrixSymbol, Rational, Symbol
+
+from symflow.algebra._shapes import Size, infer_shapes
+from symflow.algebra._syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail, read
+from symflow.algebra._writer import to_text
+from symflow.algebra.symbols import dimension, matrix
+from symflow.errors import InputError
+
+__all__ = ["Parsed", "parse", "parse_score", "parse_vector", "to_text"]
+
+_SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "exp": sympy.exp,
+    "log": sympy.log,
+    "sqrt": sympy.sqrt,
+    "sin": sympy.sin,
+    "cos": sympy.cos,
+    "tanh": sympy.tanh,
+    "erf": sympy.erf,
+    "Max": sympy.Max,
+    "Min": sympy.Min,
+    "Abs": sympy.Abs,
+    "Heaviside": sympy.Heaviside,
+    "sigmoid": lambda z: 1 / (1 + sympy.exp(-z)),
+}
+_MAX_BITS = 4096  #: of a number that a power may produce
+_MAX_CONSTANT_BITS = 64  #: of a number given to a function
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a text in ``x``, ``y`` and named parameters says.
+
+    Attributes
+    ----------
+    expression : Expr or MatrixExpr
+        The scalar score, or the vector.
+    x, y : MatrixSymbol
+        Query and key token of shape (d, 1).
+    parameters : tuple of MatrixSymbol or Symbol
+        In order of first appearance in the text.
+    dimensions : tuple of Symbol
+        Sizes that occur, ``d`` first.
+    shapes : tuple of (str, tuple)
+        Shape of each parameter in the form that ``parse_score(..., parameters=dict(shapes))`` takes.
+    """
+
+    expression: Any
+    x: MatrixSymbol
+    y: MatrixSymbol
+    parameters: tuple[MatrixSymbol | Symbol, ...]
+    dimensions: tuple[Symbol, ...]
+    shapes: tuple[tuple[str, tuple[Size, ...]], ...]
+
+
+def parse(text: str, symbols: Mapping[str, Any]) -> Any:
+    """Return the SymPy expression that ``text`` says in the declared ``symbols``.
+
+    Parameters
+    ----------
+    text : str
+        Text of the small grammar.
+    symbols : mapping of str to Expr
+        Every name that may occur. Sizes of the matrix symbols are known to ``eye`` and ``zeros``.
+
+    Raises
+    ------
+    GrammarError
+        For unknown names, misfitting shapes or anything that is not in the grammar; names the place.
+
+    Examples
+    --------
+    >>> d = dimension("d")
+    >>> parse("dot(y, A*x)/2", {"A": matrix("A", d, d), "x": matrix("x", d, 1), "y": matrix("y", d, 1)})
+    Trace(y.T*A*x)/2
+    >>> sorted(map(str, parse("beta*S + E*Q + lambda*I", {n: Symbol(n) for n in
+    ...     ("beta", "S", "E", "Q", "lambda", "I")}).free_symbols))
+    ['E', 'I', 'Q', 'S', 'beta', 'lambda']
+    """
+    return _Builder(text, symbols).result(read(text))
+
+
+def parse_score(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None = None) -> Parsed:
+    """Return the score ``text`` in the tokens ``x, y`` ∈ ℝᵈ, inferring the shape of every parameter.
+
+    Parameters
+    ----------
+    text : str
+        A scalar of the small grammar in ``x``, ``y`` and parameters.
+    parameters : mapping of str to sequence, optional
+        Shapes that are declared, ``{"Q": ("k", "d"), "bq": ("k",), "s": ()}``; the others follow from the
+        text. Where it leaves a choice, a lower-case name in front of another factor is a scalar and an
+        upper-case name a matrix.
+
+    Raises
+    ------
+    GrammarError
+        If the text cannot be read, is not a scalar, or its shapes contradict each other.
+
+    Examples
+    --------
+    >>> score = parse_score("beta*dot(Q*x, K*y)")
+    >>> score.expression, score.shapes
+    (beta*Trace(x.T*Q.T*K*y), (('beta', ()), ('Q', ('k', 'd')), ('K', ('k', 'd'))))
+    """
+    return _parse_inferred(text, parameters, (1, 1))
+
+
+def parse_vector(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None = None) -> Parsed:
+    """Return the vector of ℝᵈ that ``text`` says, as :func:`parse_score` does for scalars.
+
+    Examples
+    --------
+    >>> parse_vector("V*y + bv").shapes
+    (('V', ('d', 'd')), ('bv', ('d',)))
+    """
+    return _parse_inferred(text, parameters, ("d", 1))
+
+
+def _parse_inferred(
+    text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None, target: tuple[Size, Size]
+) -> Parsed:
+    declared = {name: _declared_shape(name, shape) for name, shape in (parameters or {}).items()}
+    tokens: dict[str, tuple[Size, Size]] = {"x": ("d", 1), "y": ("d", 1)}
+    for name in tokens.keys() & declared.keys():
+        raise InputError(f"parameters[{name!r}]: x and y are the tokens in ℝᵈ; rename the parameter")
+    node = read(text)
+    shapes = infer_shapes(node, {**tokens, **declared}, target, text)
+    sizes = _sizes(shapes, declared)
+    symbols: dict[str, Any] = {name: _symbol(name, tokens[name], sizes) for name in tokens}
+    for name, shape in shapes.items():
+        is_size = name in sizes and name not in declared
+        symbols.setdefault(name, sizes[name] if is_size else _symbol(name, shape, sizes))
+    expression = _Builder(text, symbols | {s: v for s, v in sizes.items() if s not in symbols}).result(node)
+    names = [name for name in shapes if name not in tokens and (name not in sizes or name in declared)]
+    return Parsed(
+        expression,
+        symbols["x"],
+        symbols["y"],
+        tuple(symbols[name] for name in names),
+        tuple(sizes.values()),
+        tuple((name, _public_shape(shapes[name])) for name in names),
+    )
+
+
+def _declared_shape(name: str, shape: Sequence[Size | Symbol]) -> tuple[Size, Size]:
+    if isinstance(shape, str) or not isinstance(shape, Sequence) or len(shape) > 2:
+        raise InputError(f"parameters[{name!r}]: a shape is (), (rows,) or (rows, columns), got {shape!r}")
+    sizes: list[Size] = []
+    for size in shape:
+        value = size if isinstance(size, int | str) else str(size)
+        if isinstance(value, bool) or (isinstance(value, int) and value < 1) or value == "":
+            raise InputError(f"parameters[{name!r}]: {size!r} is not a size (a name or a positive integer)")
+        sizes.append(int(value) if str(value).isdigit() else value)
+    sizes += [1] * (2 - len(sizes))
+    return sizes[0], sizes[1]
+
+
+def _public_shape(shape: tuple[Size, Size]) -> tuple[Size, ...]:
+    return () if shape == (1, 1) else shape[:1] if shape[1] == 1 else shape
+
+
+def _sizes(shapes: Mapping[str, tuple[Size, Size]], declared: Mapping[str, Any]) -> dict[str, Symbol]:
+    """Return the sizes as symbols, ``d`` first, then in order of appearance."""
+    names = ["d", *(size for shape in shapes.values() for size in shape if isinstance(size, str))]
+    names += [size for name in declared if name in shapes for size in declared[name] if isinstance(size, str)]
+    return {name: dimension(name) for name in dict.fromkeys(names)}
+
+
+def _symbol(name: str, shape: tuple[Size, Size], sizes: Mapping[str, Symbol]) -> Any:
+    if shape == (1, 1):
+        return Symbol(name, real=True)
+    rows, cols = (size if isinstance(size, int) else sizes[size] for size in shape)
+    return matrix(name, rows, cols)
+
+
+class _Builder:
+    """Turns a syntax tree into SymPy, checking shapes."""
+
+    def __init__(self, text: str, symbols: Mapping[str, Any]) -> None:
+        self._text = text
+        self._symbols = symbols
+        declared = [s.shape for s in symbols.values() if _is_matrix(s)]
+        self._sizes = {str(n): n for shape in declared for n in shape if getattr(n, "is_Symbol", False)}
+
+    def result(self, node: Node) -> Any:
+        """Return the expression of the whole text."""
+        value = self.build(node)
+        if value.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
+            raise fail("the value is not a finite number", self._text, node.position)
+        return value
+
+    def build(self, node: Node) -> Any:
+        """Return the expression of ``node``."""
+        match node:
+            case Number(value=value):
+                return Rational(value.numerator, value.denominator)
+            case Name(name=name):
+                return self._name(node, name)
+            case Sum(terms=terms):
+                return self._sum([(sign, self.build(term), term) for sign, term in terms])
+            case Product(factors=factors):
+                return self._product(factors)
+            case Power(base=base, exponent=exponent):
+                return self._power(self._scalar(base), exponent, node)
+            case Transposed(operand=operand):
+                value = self.build(operand)
+                return value.T if _is_matrix(value) else value
+            case Call():
+                return self._call(node)
+        raise fail("cannot read this", self._text, node.position)
+
+    def _name(self, node: Node, name: str) -> Any:
+        if name in self._symbols:
+            return self._symbols[name]
+        if name in self._sizes:
+            return self._sizes[name]
+        known = ", ".join(sorted(self._symbols)) or "none"
+        raise fail(f"unknown name {name!r}; declared are {known}", self._text, node.position)
+
+    def _scalar(self, node: Node) -> Any:
+        value = self.build(node)
+        if not _is_matrix(value):
+            return value
+        if tuple(value.shape) == (1, 1):
+            return _trace(value)
+        raise fail(f"a scalar is needed here, not {_show(value)}", self._text, node.position)
+
+    def _sum(self, terms: list[tuple[int, Any, Node]]) -> Any:
+        shapes = {_shape(value) for _, value, _ in terms}
+        if shapes == {(1, 1)} and not all(_is_matrix(value) for _, value, _ in terms):
+            return sympy.Add(*(sign * _as_scalar(value) for sign, value, _ in terms))
+        first = terms[0][1]
+        for _, value, node in terms[1:]:
+            if _shape(value) != _shape(first):
+                raise fail(f"cannot add {_show(value)} to {_show(first)}", self._text, node.position)
+        if not _is_matrix(first):
+            return sympy.Add(*(sign * value for sign, value, _ in terms))
+        return sympy.MatAdd(*(sign * value for sign, value, _ in terms)).doit(deep=False)
+
+    def _product(self, factors: tuple[tuple[bool, Node], ...]) -> Any:
+        scalars: list[Any] = []
+        value: Any = None
+        for is_divisor, node in factors:
+            if is_divisor:
+                scalars.append(self._power(self._scalar(node), -1, node))
+                continue
+            factor = self.build(node)
+            if not _is_matrix(factor):
+                scalars.append(factor)
+            elif value is None:
+                value = factor
+            else:
+                value = self._multiply(value, factor, node)
+                if not _is_matrix(value):
+                    scalars.append(value)
+                    value = None
+        scale = sympy.Mul(*scalars)
+        return scale if value is None else value if scale == 1 else scale * value
+
+    def _multiply(self, left: Any, right: Any, node: Node) -> Any:
+        if left.shape[1] == right.shape[0]:
+            value = left * right
+            is_inner = _shape(value) == (1, 1) and any(
+                tuple(symbol.shape) != (1, 1) for symbol in value.atoms(MatrixSymbol)
+            )
+            return _trace(value) if is_inner else value
+        if (1, 1) in (_shape(left), _shape(right)):
+            return _as_scalar(left) * right if _shape(left) == (1, 1) else left * _as_scalar(right)
+        raise fail(f"cannot multiply {_show(left)} by {_show(right)}", self._text, node.position)
+
+    def _power(self, base: Any, exponent: int, node: Node) -> Any:
+        if exponent < 0 and base.is_zero:
+            raise fail("division by zero", self._text, node.position)
+        if base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > _MAX_BITS:
+            raise fail("the power is too large a number", self._text, node.position)
+        return base**exponent
+
+    def _call(self, node: Call) -> Any:
+        match node.function:
+            case "eye":
+                return sympy.Identity(self._size(node.arguments[0]))
+            case "zeros":
+                return sympy.ZeroMatrix(*(self._size(argument) for argument in node.arguments))
+            case "dot" | "norm2":
+                return self._dot(node)
+            case "inv" | "tr":
+                return self._square(node)
+        arguments = [self._scalar(argument) for argument in node.arguments]
+        for argument, where in zip(arguments, node.arguments, strict=True):
+            self._refuse_large_constant(argument, where)
+        return _SCALAR_FUNCTIONS[node.function](*arguments)
+
+    def _size(self, node: Node) -> Any:
+        if isinstance(node, Number) and node.value.denominator == 1 and node.value > 0:
+            return sympy.Integer(int(node.value))
+        size = self._name(node, node.name) if isinstance(node, Name) else None
+        if size is None or _is_matrix(size) or not (size.is_integer and size.is_positive):
+            raise fail("a size is a declared dimension or a positive integer", self._text, node.position)
+        return size
+
+    def _dot(self, node: Call) -> Any:
+        left, right = (self.build(node.arguments[index]) for index in (0, -1))
+        if _shape(left) != _shape(right):
+            place = node.arguments[-1].position
+            raise fail(f"dot of shapes {_show(left)} and {_show(right)}", self._text, place)
+        if not (_is_matrix(left) and _is_matrix(right)):
+            return _as_scalar(left) * _as_scalar(right)
+        return _trace(left.T * right)
+
+    def _square(self, node: Call) -> Any:
+        value = self.build(node.arguments[0])
+        if not _is_matrix(value):
+            return value if node.function == "tr" else self._power(value, -1, node)
+        if value.shape[0] != value.shape[1]:
+            message = f"{node.function} needs a square matrix, not {_show(value)}"
+            raise fail(message, self._text, node.arguments[0].position)
+        if node.function == "tr":
+            return _trace(value)
+        if value.is_ZeroMatrix:
+            raise fail("the zero matrix has no inverse", self._text, node.position)
+        return value if isinstance(value, sympy.Identity) else sympy.Inverse(value)
+
+    def _refuse_large_constant(self, argument: Any, node: Node) -> None:
+        # SymPy evaluates functions of constants numerically to compare them, so towers are refused first.
+        if argument.free_symbols or argument.atoms(MatrixSymbol):
+            return
+        sizes = [max(abs(n.p), n.q).bit_length() for n in argument.atoms(Rational)]
+        if argument.atoms(sympy.Function) or max(sizes, default=0) > _MAX_CONSTANT_BITS:
+            raise fail("a function of so large or nested a constant", self._text, node.position)
+
+
+def _is_matrix(value: Any) -> bool:
+    return bool(getattr(value, "is_Matrix", False) or getattr(value, "is_MatrixExpr", False))
+
+
+def _shape(value: Any) -> tuple[Any, ...]:
+    return tuple(value.shape) if _is_matrix(value) else (1, 1)
+
+
+def _show(value: Any) -> str:
+    return f"a matrix of shape {tuple(value.shape)}" if _is_matrix(value) else "a scalar"
+
+
+def _as_scalar(value: Any) -> Any:
+    return _trace(value) if _is_matrix(value) else value
+
+
+def _trace(value: Any) -> Any:
+    """Return the trace with scalar factors in front, so that ``beta*dot(u, v)`` reads one way only."""
+    if value.is_ZeroMatrix:
+        return sympy.S.Zero
+    if isinstance(value, sympy.Identity):
+        return value.shape[0]
+    if isinstance(value, sympy.MatMul):
+        scale, rest = value.as_coeff_matrices()
+        return scale * sympy.Trace(sympy.MatMul(*rest)) if rest else scale
+    return sympy.Trace(value)
+
