@@ -245,7 +245,8 @@ class _System:
                 found = self._find(entry)
                 if isinstance(found, _Unknown):
                     fresh = _fresh_size(taken)
-                    self._links[found] = found = fresh
+                    self._links[found] = fresh
+                    found = fresh
                     taken.add(fresh)
                 sizes.append(found)
             result[name] = (sizes[0], sizes[1])

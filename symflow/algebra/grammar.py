@@ -6,8 +6,9 @@ r"""The small grammar: text ↔ SymPy expressions, without ``eval`` or ``sympify
 
 Numbers are exact (``0.1`` is 1/10, ``1/2`` is one half), ``.T`` or ``ᵀ`` transposes, ``dot(u, v)`` is
 ``Trace(u.T*v)``, ``norm2(u)`` is ``Trace(u.T*u)``; further functions are ``inv tr eye zeros exp log sqrt
-sin cos tanh erf Max Min Abs Heaviside sigmoid``. A 1×1 product such as ``y.T*A*x`` is a scalar. Only declared
-names are known, and every name can be declared: ``E``, ``I``, ``S``, ``beta`` or ``lambda`` are plain symbols.
+sin cos tanh erf Max Min Abs Heaviside sigmoid``. A 1×1 product such as ``y.T*A*x`` is a scalar.
+Only declared names are known, and any name can be declared: ``E``, ``I``, ``S``, ``beta``, ``lambda`` are
+plain symbols.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def parse(text: str, symbols: Mapping[str, Any]) -> Any:
     return _Builder(text, symbols).result(read(text))
 
 
-def parse_score(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None = None) -> Parsed:
+def parse_score(
+    text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None = None, kind: str = "scalar"
+) -> Parsed:
     """Return the score ``text`` in the tokens ``x, y`` ∈ ℝᵈ, inferring the shape of every parameter.
 
     Parameters
@@ -109,11 +112,13 @@ def parse_score(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | N
         Shapes that are declared, ``{"Q": ("k", "d"), "bq": ("k",), "s": ()}``; the others follow from the
         text. Where it leaves a choice, a lower-case name in front of another factor is a scalar and an
         upper-case name a matrix.
+    kind : {"scalar", "vector"}
+        What the whole text must be; a vector lies in ℝᵈ.
 
     Raises
     ------
     GrammarError
-        If the text cannot be read, is not a scalar, or its shapes contradict each other.
+        If the text cannot be read, is not of that kind, or its shapes contradict each other.
 
     Examples
     --------
@@ -121,7 +126,9 @@ def parse_score(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | N
     >>> score.expression, score.shapes
     (beta*Trace(x.T*Q.T*K*y), (('beta', ()), ('Q', ('k', 'd')), ('K', ('k', 'd'))))
     """
-    return _parse_inferred(text, parameters, (1, 1))
+    if kind not in ("scalar", "vector"):
+        raise InputError(f"kind = {kind!r} is neither 'scalar' nor 'vector'")
+    return _parse_inferred(text, parameters, (1, 1) if kind == "scalar" else ("d", 1))
 
 
 def parse_vector(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None = None) -> Parsed:
@@ -132,7 +139,7 @@ def parse_vector(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | 
     >>> parse_vector("V*y + bv").shapes
     (('V', ('d', 'd')), ('bv', ('d',)))
     """
-    return _parse_inferred(text, parameters, ("d", 1))
+    return parse_score(text, parameters, kind="vector")
 
 
 def _parse_inferred(
@@ -374,4 +381,3 @@ def _trace(value: Any) -> Any:
         scale, rest = value.as_coeff_matrices()
         return scale * sympy.Trace(sympy.MatMul(*rest)) if rest else scale
     return sympy.Trace(value)
-
