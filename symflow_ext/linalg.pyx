@@ -1,0 +1,381 @@
+"""Dense linear algebra for kernels: row-major, one thread per call, equal bits whatever the thread settings.
+
+Products larger than ``SMALL`` go to BLAS in tiles of 64 x 64 x 64.  OpenBLAS takes a product of that size with one
+thread whatever its thread count is, so the order of every sum is fixed here and not by the machine.  The factorisations
+are our own for the same reason: they are blocked so that almost all of their work is such tiles.
+"""
+
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
+from libc.math cimport fabs, sqrt
+from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_OUTSIDE_DOMAIN, SYMFLOW_SINGULAR, symflow_linalg
+from symflow_ext.buffers cimport Reader, Writer
+
+cdef enum:
+    TILE = 64   # 64^3 is the largest product that OpenBLAS never splits over threads
+    PANEL = 32  # columns of an LU panel; beyond it the trailing update is a product
+
+ctypedef void (*dgemm_t)(char *, char *, int *, int *, int *, double *, double *, int *,
+                         double *, int *, double *, double *, int *) noexcept nogil
+
+cdef dgemm_t _dgemm = NULL
+
+
+cdef int require_blas() except -1:
+    """Look BLAS up, once: importing ``scipy.linalg`` takes longer than a whole small run."""
+    global _dgemm
+    if _dgemm != NULL:
+        return 0
+    import scipy.linalg.cython_blas as blas
+    capsule = blas.__pyx_capi__["dgemm"]
+    cdef const char *name = PyCapsule_GetName(capsule)
+    if name.decode().count("int *") != 6:
+        raise ImportError(f"scipy.linalg.cython_blas.dgemm has an unexpected signature: {name.decode()}")
+    _dgemm = <dgemm_t>PyCapsule_GetPointer(capsule, name)
+    return 0
+
+
+cdef inline ptrdiff_t _blocks(ptrdiff_t n) noexcept nogil:
+    return (n + TILE - 1) // TILE
+
+
+# ---------------------------------------------------------------------------------------------- products
+
+cdef double _dot(ptrdiff_t n, const double *x, const double *y) noexcept nogil:
+    """Return x.y with four running sums, so that the additions overlap."""
+    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
+    cdef ptrdiff_t i = 0
+    while i + 4 <= n:
+        s0 += x[i] * y[i]
+        s1 += x[i + 1] * y[i + 1]
+        s2 += x[i + 2] * y[i + 2]
+        s3 += x[i + 3] * y[i + 3]
+        i += 4
+    while i < n:
+        s0 += x[i] * y[i]
+        i += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef inline void _axpy(ptrdiff_t n, double s, const double *x, double *y) noexcept nogil:
+    cdef ptrdiff_t i
+    for i in range(n):
+        y[i] += s * x[i]
+
+
+cdef inline void _scale(ptrdiff_t n, double beta, double *y) noexcept nogil:
+    """Multiply by beta; zero overwrites, so that an uninitialised result never leaks a NaN."""
+    cdef ptrdiff_t i
+    if beta == 0.0:
+        for i in range(n):
+            y[i] = 0.0
+    elif beta != 1.0:
+        for i in range(n):
+            y[i] *= beta
+
+
+cdef void _gemv(int trans, ptrdiff_t m, ptrdiff_t k, double alpha, const double *a, ptrdiff_t lda,
+                const double *x, double beta, double *y) noexcept nogil:
+    """Form y (m) = alpha op(A) x + beta y."""
+    cdef ptrdiff_t i, p
+    if trans:
+        _scale(m, beta, y)
+        for p in range(k):
+            _axpy(m, alpha * x[p], a + p * lda, y)
+    elif beta == 0.0:
+        for i in range(m):
+            y[i] = alpha * _dot(k, a + i * lda, x)
+    else:
+        for i in range(m):
+            y[i] = alpha * _dot(k, a + i * lda, x) + beta * y[i]
+
+
+cdef void _gemm_loops(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                      const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
+                      double beta, double *c, ptrdiff_t ldc) noexcept nogil:
+    cdef ptrdiff_t i, j, p
+    cdef ptrdiff_t row = 1 if ta else lda
+    cdef ptrdiff_t col = lda if ta else 1
+    cdef double s
+    for i in range(m):
+        if tb:
+            for j in range(n):
+                s = 0.0
+                for p in range(k):
+                    s += a[i * row + p * col] * b[j * ldb + p]
+                c[i * ldc + j] = alpha * s if beta == 0.0 else alpha * s + beta * c[i * ldc + j]
+        else:
+            _scale(n, beta, c + i * ldc)
+            for p in range(k):
+                _axpy(n, alpha * a[i * row + p * col], b + p * ldb, c + i * ldc)
+
+
+cdef void _gemm_tiles(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                      const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
+                      double beta, double *c, ptrdiff_t ldc) noexcept nogil:
+    """The same through BLAS: a row-major C is the column-major transpose, so the factors change places."""
+    cdef ptrdiff_t i, j, p, block_i, block_j, block_p
+    cdef int mm, nn, kk
+    cdef int la = <int>lda, lb = <int>ldb, lc = <int>ldc
+    cdef char *op_a = "T" if ta else "N"
+    cdef char *op_b = "T" if tb else "N"
+    cdef double one = 1.0, scale
+    for block_i in range(_blocks(m)):
+        i = block_i * TILE
+        mm = <int>min(TILE, m - i)
+        for block_j in range(_blocks(n)):
+            j = block_j * TILE
+            nn = <int>min(TILE, n - j)
+            scale = beta
+            for block_p in range(_blocks(k)):
+                p = block_p * TILE
+                kk = <int>min(TILE, k - p)
+                _dgemm(op_b, op_a, &nn, &mm, &kk, &alpha,
+                       <double *>b + (j * ldb + p if tb else p * ldb + j), &lb,
+                       <double *>a + (p * lda + i if ta else i * lda + p), &la,
+                       &scale, c + i * ldc + j, &lc)
+                scale = one
+
+
+cdef void _gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
+                double beta, double *c, ptrdiff_t ldc) noexcept nogil:
+    """Form C = alpha op(A) op(B) + beta C with row lengths ``ld*``."""
+    if n == 1 and ldb == 1 and ldc == 1 and k > 1:
+        _gemv(ta, m, k, alpha, a, lda, b, beta, c)
+    elif _dgemm == NULL or (m <= SMALL and n <= SMALL and k <= SMALL) or k <= 1:
+        _gemm_loops(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+    else:
+        _gemm_tiles(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+
+
+cdef void _table_gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                      const double *a, const double *b, double beta, double *c) noexcept nogil:
+    cdef ptrdiff_t lda = m if ta else k
+    cdef ptrdiff_t ldb = k if tb else n
+    if m == 1 and k > 1:
+        _gemv(1 - tb, n, k, alpha, b, ldb, a, beta, c)
+    elif n == 1:
+        _gemm(ta, 0, m, 1, k, alpha, a, lda, b, 1, beta, c, 1)
+    else:
+        _gemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n)
+
+
+cdef void gram(ptrdiff_t rows, ptrdiff_t cols, const double *factor, double *out) noexcept nogil:
+    """Form F F' (rows x rows), bitwise symmetric."""
+    cdef ptrdiff_t i, j
+    _table_gemm(0, 1, rows, rows, cols, 1.0, factor, factor, 0.0, out)
+    for i in range(rows):
+        for j in range(i):
+            out[j * rows + i] = out[i * rows + j]
+
+
+# ---------------------------------------------------------------------------------------- factorisations
+
+cdef inline void _swap_rows(ptrdiff_t n, double *x, double *y) noexcept nogil:
+    cdef ptrdiff_t i
+    cdef double s
+    for i in range(n):
+        s = x[i]
+        x[i] = y[i]
+        y[i] = s
+
+
+cdef int _lu_panel(ptrdiff_t n, double *a, ptrdiff_t *pivots, ptrdiff_t start, ptrdiff_t stop) noexcept nogil:
+    """Eliminate columns start..stop in all rows below; rows are swapped over their whole length."""
+    cdef ptrdiff_t i, j, best
+    cdef double size, factor
+    for j in range(start, stop):
+        best = j
+        size = 0.0
+        for i in range(j, n):
+            if fabs(a[i * n + j]) > size:
+                size = fabs(a[i * n + j])
+                best = i
+        pivots[j] = best
+        if not size > 0.0:
+            return SYMFLOW_SINGULAR
+        if best != j:
+            _swap_rows(n, a + j * n, a + best * n)
+        for i in range(j + 1, n):
+            factor = a[i * n + j] / a[j * n + j]
+            a[i * n + j] = factor
+            _axpy(stop - j - 1, -factor, a + j * n + j + 1, a + i * n + j + 1)
+    return SYMFLOW_OK
+
+
+cdef int _table_lu(ptrdiff_t n, double *a, ptrdiff_t *pivots) noexcept nogil:
+    cdef ptrdiff_t width = n if n <= TILE else PANEL
+    cdef ptrdiff_t start = 0, stop, i, j
+    while start < n:
+        stop = min(start + width, n)
+        if _lu_panel(n, a, pivots, start, stop) != SYMFLOW_OK:
+            return SYMFLOW_SINGULAR
+        for i in range(start + 1, stop):
+            for j in range(start, i):
+                _axpy(n - stop, -a[i * n + j], a + j * n + stop, a + i * n + stop)
+        if stop < n:
+            _gemm(0, 0, n - stop, n - stop, stop - start, -1.0, a + stop * n + start, n,
+                  a + start * n + stop, n, 1.0, a + stop * n + stop, n)
+        start = stop
+    return SYMFLOW_OK
+
+
+cdef void _solve_triangle(int upper, int trans, int unit, ptrdiff_t n, ptrdiff_t m,
+                          const double *a, double *b) noexcept nogil:
+    """Overwrite b (n x m) by op(T)^{-1} b, T a triangle of a; blocks of TILE rows, the rest by products."""
+    cdef bint forward = upper == trans
+    cdef ptrdiff_t blocks = _blocks(n)
+    cdef ptrdiff_t block, lo, hi, rest, count
+    cdef const double *panel
+    for block in range(blocks):
+        lo = (block if forward else blocks - 1 - block) * TILE
+        hi = min(lo + TILE, n)
+        _solve_block(forward, trans, unit, n, m, lo, hi, a, b)
+        rest = hi if forward else 0
+        count = n - hi if forward else lo
+        if count > 0:
+            panel = a + lo * n + rest if trans else a + rest * n + lo
+            _gemm(trans, 0, count, m, hi - lo, -1.0, panel, n, b + lo * m, m, 1.0, b + rest * m, m)
+
+
+cdef void _solve_block(bint forward, int trans, int unit, ptrdiff_t n, ptrdiff_t m, ptrdiff_t lo, ptrdiff_t hi,
+                       const double *a, double *b) noexcept nogil:
+    cdef ptrdiff_t i, j, step
+    for step in range(hi - lo):
+        i = lo + step if forward else hi - 1 - step
+        for j in range(lo if forward else i + 1, i if forward else hi):
+            _axpy(m, -(a[j * n + i] if trans else a[i * n + j]), b + j * m, b + i * m)
+        if not unit:
+            for j in range(m):
+                b[i * m + j] /= a[i * n + i]
+
+
+cdef void _table_lu_solve(int trans, ptrdiff_t n, ptrdiff_t m, const double *lu,
+                          const ptrdiff_t *pivots, double *b) noexcept nogil:
+    cdef ptrdiff_t i
+    if trans:
+        _solve_triangle(1, 1, 0, n, m, lu, b)
+        _solve_triangle(0, 1, 1, n, m, lu, b)
+        for i in range(n - 1, -1, -1):
+            if pivots[i] != i:
+                _swap_rows(m, b + i * m, b + pivots[i] * m)
+    else:
+        for i in range(n):
+            if pivots[i] != i:
+                _swap_rows(m, b + i * m, b + pivots[i] * m)
+        _solve_triangle(0, 0, 1, n, m, lu, b)
+        _solve_triangle(1, 0, 0, n, m, lu, b)
+
+
+cdef int _cholesky_panel(ptrdiff_t n, double *a, ptrdiff_t start, ptrdiff_t stop) noexcept nogil:
+    """Columns start..stop of the factor, in all rows below, from what earlier columns have left."""
+    cdef ptrdiff_t i, j
+    cdef double pivot
+    for j in range(start, stop):
+        pivot = a[j * n + j] - _dot(j - start, a + j * n + start, a + j * n + start)
+        if not pivot > 0.0:
+            return SYMFLOW_OUTSIDE_DOMAIN
+        pivot = sqrt(pivot)
+        a[j * n + j] = pivot
+        for i in range(j + 1, n):
+            a[i * n + j] = (a[i * n + j] - _dot(j - start, a + i * n + start, a + j * n + start)) / pivot
+    return SYMFLOW_OK
+
+
+cdef int _table_cholesky(ptrdiff_t n, double *a) noexcept nogil:
+    """Lower factor in place; the strict upper triangle is set to zero."""
+    cdef ptrdiff_t start, stop, row, height, block
+    for block in range(_blocks(n)):
+        start = block * TILE
+        stop = min(start + TILE, n)
+        if _cholesky_panel(n, a, start, stop) != SYMFLOW_OK:
+            return SYMFLOW_OUTSIDE_DOMAIN
+        row = stop
+        while row < n:
+            height = min(TILE, n - row)
+            _gemm(0, 1, height, row + height - stop, stop - start, -1.0, a + row * n + start, n,
+                  a + stop * n + start, n, 1.0, a + row * n + stop, n)
+            row += TILE
+    for row in range(n - 1):
+        _scale(n - row - 1, 0.0, a + row * n + row + 1)
+    return SYMFLOW_OK
+
+
+cdef symflow_linalg _TABLE
+_TABLE.gemm = _table_gemm
+_TABLE.lu = _table_lu
+_TABLE.lu_solve = _table_lu_solve
+_TABLE.cholesky = _table_cholesky
+
+
+cdef const symflow_linalg *linalg_table() noexcept nogil:
+    return &_TABLE
+
+
+# ------------------------------------------------------------------------------- the same, from Python
+
+def _shape(array, name):
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be a matrix, got {array.ndim} axes")
+    return array.shape
+
+
+def gemm(a, b, c, *, double alpha=1.0, double beta=0.0, bint trans_a=False, bint trans_b=False):
+    """Overwrite c by ``alpha op(a) op(b) + beta c``; contiguous float64 arrays."""
+    m, k = _shape(a, "a")[::-1] if trans_a else _shape(a, "a")
+    inner, n = _shape(b, "b")[::-1] if trans_b else _shape(b, "b")
+    if inner != k or tuple(_shape(c, "c")) != (m, n):
+        raise ValueError(f"shapes do not match: op(a) {(m, k)}, op(b) {(inner, n)}, c {tuple(c.shape)}")
+    require_blas()
+    cdef Reader ra = Reader(a, m * k, "a"), rb = Reader(b, k * n, "b")
+    cdef Writer rc = Writer(c, m * n, "c")
+    _table_gemm(trans_a, trans_b, m, n, k, alpha, ra.data, rb.data, beta, rc.data)
+
+
+def lu(a, pivots):
+    """Factor the square array a in place with partial pivoting; return the status.
+
+    ``pivots`` is an array of intp, one per row.
+    """
+    n, cols = _shape(a, "a")
+    if n != cols:
+        raise ValueError(f"a must be square, got {(n, cols)}")
+    require_blas()
+    cdef Writer ra = Writer(a, n * n, "a"), rp = Writer(pivots, n, "pivots", "integer")
+    return _table_lu(n, ra.data, <ptrdiff_t *>rp.data)
+
+
+def lu_solve(lu, pivots, b, *, bint trans=False):
+    """Overwrite b by ``op(a)^{-1} b`` from what :func:`lu` left."""
+    n, m = _shape(b, "b")
+    if tuple(_shape(lu, "lu")) != (n, n):
+        raise ValueError(f"shapes do not match: lu {tuple(lu.shape)}, b {(n, m)}")
+    require_blas()
+    cdef Reader ra = Reader(lu, n * n, "lu"), rp = Reader(pivots, n, "pivots", "integer")
+    cdef Writer rb = Writer(b, n * m, "b")
+    _table_lu_solve(trans, n, m, ra.data, <const ptrdiff_t *>rp.data, rb.data)
+
+
+def cholesky(a):
+    """Factor the square array a in place, lower triangle; return the status."""
+    n, cols = _shape(a, "a")
+    if n != cols:
+        raise ValueError(f"a must be square, got {(n, cols)}")
+    require_blas()
+    cdef Writer ra = Writer(a, n * n, "a")
+    return _table_cholesky(n, ra.data)
+
+
+def covariances(factors, out):
+    """Fill out (T, d, d) with F F' for each F of factors (T, d, r), bitwise symmetric."""
+    times, d, r = factors.shape
+    if tuple(out.shape) != (times, d, d):
+        raise ValueError(f"out must have shape {(times, d, d)}, got {tuple(out.shape)}")
+    if max(d, r) > SMALL:
+        require_blas()
+    cdef Reader source = Reader(factors, times * d * r, "factors")
+    cdef Writer target = Writer(out, times * d * d, "out")
+    cdef ptrdiff_t t, count = times, rows = d, cols = r
+    with nogil:
+        for t in range(count):
+            gram(rows, cols, source.data + t * rows * cols, target.data + t * rows * rows)

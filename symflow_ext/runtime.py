@@ -1,0 +1,27 @@
+"""The compiled runtime behind one door; importing it fails where the extensions were not built."""
+
+from __future__ import annotations
+
+from symflow_ext.call import STATUS, Call, PyCall
+from symflow_ext.contract import abi_hash, capsule_name
+from symflow_ext.linalg import cholesky, covariances, gemm, lu, lu_solve
+from symflow_ext.stepper import REASONS, Stepper, interpolate
+from symflow_ext.tableau import TABLEAUX, Tableau
+
+__all__ = [
+    "REASONS",
+    "STATUS",
+    "TABLEAUX",
+    "Call",
+    "PyCall",
+    "Stepper",
+    "Tableau",
+    "abi_hash",
+    "capsule_name",
+    "cholesky",
+    "covariances",
+    "gemm",
+    "interpolate",
+    "lu",
+    "lu_solve",
+]

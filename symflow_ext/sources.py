@@ -1,0 +1,26 @@
+"""What ``setup.py`` compiles of the hand-written runtime, and how."""
+
+from __future__ import annotations
+
+#: Extension module -> its source, in the order in which they ``cimport`` each other.
+EXTENSIONS = {
+    "symflow_ext.buffers": "symflow_ext/buffers.pyx",
+    "symflow_ext.linalg": "symflow_ext/linalg.pyx",
+    "symflow_ext.call": "symflow_ext/call.pyx",
+    "symflow_ext.stepper": "symflow_ext/stepper.pyx",
+}
+
+#: Where the C headers lie, from the root of the repository.
+INCLUDE_DIRS = ["symflow_ext/include"]
+
+#: Never ``-ffast-math``: it would let NaN and infinities through, and loading such a library flushes denormals.
+COMPILE_ARGS = ["-O3", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function"]
+
+#: Directives of every source, so that none has to repeat them.
+COMPILER_DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+}
