@@ -1,0 +1,145 @@
+"""Points at which kernels are compared: random ones and those at which bad arithmetic shows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy import MatrixSymbol
+
+from symflow.flow import Flow
+from symflow.verify.evaluate import Batched
+
+Array = NDArray[np.float64]
+
+#: The normaliser must stay finite: a positive tilt keeps λ_max(Σ^{1/2}CΣ^{1/2}) at or below this share of 1.
+_DOMAIN = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One evaluation point: sizes, states and parameters by name."""
+
+    name: str
+    sizes: Mapping[str, int]
+    state: tuple[Array, ...]
+    params: Mapping[str, Array]
+
+    def values(self, flow: Flow) -> dict[str, Array]:
+        """Return every array of the point by the name of its symbol."""
+        return dict(self.params) | {s.name: v for s, v in zip(flow.states, self.state, strict=True)}
+
+
+def random_points(flow: Flow, d: int, count: int, seed: int) -> Iterator[Point]:
+    """Yield points of order one with well-conditioned covariances.
+
+    Parameters
+    ----------
+    flow : Flow
+        Whose states and parameters get values.
+    d : int
+        Size of a token; every other dimension gets ``max(1, d - 1)``.
+    count, seed : int
+    """
+    for index in range(count):
+        yield _draw(flow, d, _rng(flow.name, seed, index), f"random, d = {d}", _well_conditioned)
+
+
+def adversarial_points(flow: Flow, d: int, seed: int) -> Iterator[Point]:
+    """Yield points at the edges: extreme scales, singular covariances, sharp attention.
+
+    Parameters
+    ----------
+    flow : Flow
+    d, seed : int
+        As for :func:`random_points`.
+    """
+    kinds: tuple[tuple[str, Callable[[Any, int], Array], float], ...] = (
+        ("tiny state", _well_conditioned, 1e-60),
+        ("huge state", _well_conditioned, 1e12),
+        ("nearly singular covariance", _nearly_singular, 1.0),
+        ("zero covariance", _zero, 1.0),
+        ("covariance of rank one", _rank_one, 1.0),
+    )
+    for index, (name, covariance, size) in enumerate(kinds):
+        yield _draw(flow, d, _rng(flow.name, seed, 100 + index), name, covariance, size)
+    known = {p.name for p in flow.parameters}
+    for index, (scalar, value) in enumerate((("beta", 1e6), ("temperature", 1e-6))):
+        if scalar in known:
+            name = f"{scalar} = {value:.0e}"
+            point = _draw(flow, d, _rng(flow.name, seed, 200 + index), name, _well_conditioned)
+            params = dict(point.params) | {scalar: np.asarray(value)}
+            yield within_domain(flow, Point(name, point.sizes, point.state, params))
+
+
+def within_domain(flow: Flow, point: Point) -> Point:
+    """Return the point with its covariance shrunk, if need be, to where the normaliser is finite."""
+    structure = flow.covariance
+    if structure is None or structure.tilt is None:
+        return point
+    tilt = Batched(point.values(flow), point.sizes)(structure.tilt)
+    index = [s.name for s in flow.states].index(structure.state.name)
+    weights, axes = np.linalg.eigh(point.state[index])
+    root = axes * np.sqrt(np.maximum(weights, 0.0))
+    top = float(np.linalg.eigvalsh(root.T @ tilt @ root)[-1])
+    if top <= _DOMAIN:
+        return point
+    state = list(point.state)
+    state[index] = state[index] * (_DOMAIN / top)
+    return Point(point.name, point.sizes, tuple(state), point.params)
+
+
+def _draw(
+    flow: Flow, d: int, rng: Any, name: str, covariance: Callable[[Any, int], Array], size: float = 1.0
+) -> Point:
+    sizes = {s.name: max(1, d - 1) for s in flow.dimensions} | {"d": d}
+    held = flow.covariance.state.name if flow.covariance else ""
+
+    def state(symbol: MatrixSymbol) -> Array:
+        if symbol.name == held:
+            return covariance(rng, d) * size
+        shape = tuple(sizes[str(n)] if n.free_symbols else int(n) for n in symbol.shape)
+        return np.asarray(rng.normal(size=shape[0] if shape[1] == 1 else shape) * min(size, 1e6))
+
+    def parameter(symbol: Any) -> Array:
+        if not isinstance(symbol, MatrixSymbol):
+            return np.asarray(0.5 + rng.random())  # scalars are scales: positive, of order one
+        shape = tuple(sizes[str(n)] if n.free_symbols else int(n) for n in symbol.shape)
+        drawn = rng.normal(size=shape) / np.sqrt(shape[1])
+        return np.asarray(drawn[:, 0] if shape[1] == 1 else drawn)
+
+    params = {p.name: parameter(p) for p in flow.parameters}
+    return within_domain(flow, Point(name, sizes, tuple(state(s) for s in flow.states), params))
+
+
+def _well_conditioned(rng: Any, d: int) -> Array:
+    root = rng.normal(size=(d, d)) / np.sqrt(d)
+    return _symmetric(root @ root.T + 0.1 * np.eye(d))
+
+
+def _nearly_singular(rng: Any, d: int) -> Array:
+    axes = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    return _symmetric(axes * np.logspace(0, -14, d) @ axes.T)
+
+
+def _rank_one(rng: Any, d: int) -> Array:
+    u = rng.normal(size=d)
+    return np.outer(u, u)
+
+
+def _zero(_rng: Any, d: int) -> Array:
+    return np.zeros((d, d))
+
+
+def _symmetric(matrix: Array) -> Array:
+    return (matrix + matrix.T) / 2
+
+
+def _rng(name: str, seed: int, index: int) -> Any:
+    """A stream that depends on the flow's name and not on the order of calls."""
+    digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+    return np.random.default_rng([seed, index, digest])
