@@ -1,0 +1,580 @@
+"""Polynomials in matrix words with scalar factors, kept in normal form by rewriting.
+
+A normal form is a sum ``Σ coefficient · (scalar factors) · (word)``. The rewriting rules, each an identity
+of real matrices, are
+
+- ``X·X⁻¹ → I`` for a symbol X;
+- for ``X = P⁻¹`` with leading word w of P: ``w·X`` and ``X·w`` are replaced by means of ``P·X = X·P = I``;
+- ``Y⁻¹·X → Y⁻¹ − Σ c_i w_i X`` where ``P = I + Σ c_i Y w_i`` (and the mirrored rule);
+- push-through ``p·(I + Rp)⁻¹ → (I + pR)⁻¹·p``, which moves inverses to the left;
+- a factor ``uᵀ…v`` of size 1×1 inside a word becomes a scalar factor.
+
+Each rule lowers the word, the number of inverse letters, or moves an inverse to the left. What the rules
+do not identify is left apart: equality of normal forms proves equality, never the converse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from sympy import E, Pow, Rational, S, exp
+
+from symflow.algebra.atoms import (
+    BASE,
+    BILINEAR,
+    FUNCTION,
+    Atom,
+    Coefficient,
+    Exponent,
+    Factor,
+    Key,
+    Keyed,
+    Monomial,
+    Scalars,
+    Word,
+    add_coefficients,
+    canonical,
+    coefficient_key,
+    leading_key,
+    monomial_key,
+    multiply_coefficients,
+    word_key,
+)
+from symflow.algebra.restore import to_sympy, vanishes_over_common_denominator
+from symflow.errors import InputError
+
+Terms = dict[Monomial, Coefficient]
+_LETTERS = 60  # most letters that are divided off a matrix before it is inverted
+
+
+class Work:
+    """A bound on rewriting: where it is exhausted, words stay as they are, which is still correct."""
+
+    __slots__ = ("depth", "left")
+
+    def __init__(self) -> None:
+        self.left, self.depth = 4000, 80
+
+    def enter(self) -> bool:
+        """Take one step; False when no more may be taken."""
+        self.left -= 1
+        self.depth -= 1
+        return self.left > 0 and self.depth > 0
+
+    def leave(self) -> None:
+        self.depth += 1
+
+
+class NormalForm(Keyed):
+    """A polynomial in matrix words: hashable, with ``+ - * .T``; scalars have shape ``(1, 1)``.
+
+    Attributes
+    ----------
+    shape : tuple
+        Rows and columns (SymPy integers or symbols).
+    terms : dict
+        ``{(scalar factors, word): coefficient}`` without zeros, in canonical order.
+    """
+
+    __slots__ = ("shape", "terms")
+
+    def __init__(self, shape: tuple[Any, Any], terms: Terms) -> None:
+        ordered = sorted(terms, key=monomial_key)
+        self.shape = shape
+        self.terms = {m: terms[m] for m in ordered}
+        body = tuple((monomial_key(m), coefficient_key(c)) for m, c in self.terms.items())
+        self._seal((str(shape[0]), str(shape[1]), body))
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the shape is 1×1."""
+        return bool(self.shape[0] == 1 and self.shape[1] == 1)
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether this is proven to be zero (fractions of scalars are brought to a common denominator)."""
+        if not self.terms:
+            return True
+        return vanishes_over_common_denominator(self)
+
+    def __add__(self, other: NormalForm) -> NormalForm:
+        if self.shape != other.shape:
+            raise InputError(f"cannot add matrices of shapes {self.shape} and {other.shape}")
+        return NormalForm(self.shape, collect([*self.terms.items(), *other.terms.items()]))
+
+    def __neg__(self) -> NormalForm:
+        return self.scaled(S.NegativeOne)
+
+    def __sub__(self, other: NormalForm) -> NormalForm:
+        return self + (-other)
+
+    def __mul__(self, other: NormalForm) -> NormalForm:
+        if self.is_scalar:
+            shape = other.shape
+        elif other.is_scalar:
+            shape = self.shape
+        elif self.shape[1] == other.shape[0]:
+            shape = (self.shape[0], other.shape[1])
+        else:
+            raise InputError(f"cannot multiply matrices of shapes {self.shape} and {other.shape}")
+        return NormalForm(shape, collect(_products(self.terms, other.terms, Work())))
+
+    def __pow__(self, exponent: int) -> NormalForm:
+        result = one(self.shape[0])
+        for _ in range(exponent):
+            result = result * self
+        return result
+
+    @property
+    def T(self) -> NormalForm:
+        """The transpose."""
+        return NormalForm(self.shape[::-1], collect(_transposed_terms(self.terms, Work())))
+
+    def scaled(self, coefficient: Coefficient) -> NormalForm:
+        """Return this times a coefficient."""
+        pairs = ((m, multiply_coefficients(coefficient, c)) for m, c in self.terms.items())
+        return NormalForm(self.shape, collect(pairs))
+
+    def to_sympy(self) -> Any:
+        """Return the SymPy expression of the normal form, terms in canonical order."""
+        return to_sympy(self)
+
+    def __repr__(self) -> str:
+        return f"NormalForm({self.to_sympy()})"
+
+    def transpose_invariant(self) -> Key:
+        """Return a key that is the same for this and for its transpose."""
+        return tuple(sorted(leading_key(word)[:2] for _, word in self.terms))
+
+    def leading(self) -> tuple[Word, Coefficient] | None:
+        """Return leading word and its coefficient; None where scalar factors multiply that word."""
+        word = max((w for _, w in self.terms), key=leading_key, default=())
+        alike = [s for s, w in self.terms if w == word]
+        if not word or alike != [()]:
+            return None
+        return word, self.terms[(), word]
+
+
+def one(size: Any) -> NormalForm:
+    """Return the identity of a size (the scalar 1 for size 1)."""
+    return NormalForm((size, size), {((), ()): S.One})
+
+
+def constant(value: Coefficient) -> NormalForm:
+    """Return a scalar constant."""
+    value = canonical(value)
+    return NormalForm((S.One, S.One), {((), ()): value} if value != 0 else {})
+
+
+def zero(rows: Any, cols: Any) -> NormalForm:
+    """Return the zero matrix."""
+    return NormalForm((rows, cols), {})
+
+
+def from_factor(factor: Factor, exponent: Exponent = 1) -> NormalForm:
+    """Return a scalar factor as a scalar normal form."""
+    return NormalForm((S.One, S.One), {(((factor, exponent),), ()): S.One})
+
+
+def from_atom(atom: Atom) -> NormalForm:
+    """Return one letter as a normal form."""
+    return NormalForm((atom.rows, atom.cols), normalised_word((atom,), Work()))
+
+
+def collect(pairs: Iterable[tuple[Monomial, Coefficient]]) -> Terms:
+    """Add up coefficients of equal monomials and drop zeros."""
+    terms: Terms = {}
+    for monomial, coefficient in pairs:
+        known = terms.get(monomial)
+        total = coefficient if known is None else add_coefficients(known, coefficient)
+        if total == 0:
+            terms.pop(monomial, None)
+        else:
+            terms[monomial] = total
+    return terms
+
+
+def _products(left: Terms, right: Terms, work: Work) -> list[tuple[Monomial, Coefficient]]:
+    pairs: list[tuple[Monomial, Coefficient]] = []
+    for (s1, w1), c1 in left.items():
+        for (s2, w2), c2 in right.items():
+            c = multiply_coefficients(c1, c2)
+            words = normalised_word(w1 + w2, work) if w1 and w2 else {((), w1 or w2): S.One}
+            pairs.extend(times_scalars(_merge(s1, s2), c, words))
+    return pairs
+
+
+def times_scalars(scalars: Terms, c: Coefficient, words: Terms) -> Iterable[tuple[Monomial, Coefficient]]:
+    for (s1, _), c1 in scalars.items():
+        for (s2, word), c2 in words.items():
+            for (s, _), c3 in _merge(s1, s2).items():
+                factor = multiply_coefficients(multiply_coefficients(c1, c2), c3)
+                yield (s, word), multiply_coefficients(c, factor)
+
+
+def _merge(left: Scalars, right: Scalars) -> Terms:
+    """Multiply two lists of scalar factors; exponents add, exponentials merge, integer powers of sums expand."""
+    if not left or not right:
+        return {(left or right, ()): S.One}
+    powers: dict[Factor, Exponent] = dict(left)
+    for factor, exponent in right:
+        powers[factor] = powers.get(factor, 0) + exponent
+    powers = {f: e for f, e in powers.items() if e != 0}
+    special = {f: e for f, e in powers.items() if _is_exponential(f) or _expands(f, e)}
+    if not special or (len(special) == 1 and all(_is_exponential(f) and e == 1 for f, e in special.items())):
+        return {(_sorted(powers), ()): S.One}
+    plain = {f: e for f, e in powers.items() if f not in special}
+    result = NormalForm((S.One, S.One), {(_sorted(plain), ()): S.One})
+    argument = zero(S.One, S.One)
+    for factor, exponent in special.items():
+        if _is_exponential(factor):
+            argument = argument + factor.args[0].scaled(_sympy_number(exponent))
+        else:
+            result = result * factor.args[0] ** int(exponent)
+    return (result * exponential(argument)).terms
+
+
+def _sorted(powers: dict[Factor, Exponent]) -> Scalars:
+    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
+
+
+def _is_exponential(factor: Factor) -> bool:
+    return factor.kind == FUNCTION and factor.function is exp
+
+
+def _expands(factor: Factor, exponent: Exponent) -> bool:
+    return factor.kind == BASE and exponent > 0 and Fraction(exponent).denominator == 1
+
+
+def _sympy_number(exponent: Exponent) -> Any:
+    fraction = Fraction(exponent)
+    return Rational(fraction.numerator, fraction.denominator)
+
+
+def exponential(argument: NormalForm) -> NormalForm:
+    """Return exp of a scalar; the constant part of the argument goes to the coefficient."""
+    rest = {m: c for m, c in argument.terms.items() if m != ((), ())}
+    front = canonical(E ** argument.terms.get(((), ()), S.Zero))
+    if not rest:
+        return constant(front)
+    inner = NormalForm(argument.shape, rest)
+    return from_factor(Factor(FUNCTION, function=exp, args=(inner,))).scaled(front)
+
+
+def power(base: NormalForm, exponent: Exponent) -> NormalForm:
+    """Return a rational power of a scalar; a sum under a negative or broken exponent stays closed."""
+    if Fraction(exponent).denominator == 1 and exponent >= 0:
+        return base ** int(exponent)
+    number = _sympy_number(exponent)
+    if len(base.terms) == 1:
+        ((scalars, _), c), = base.terms.items()
+        if not scalars:
+            return constant(Pow(c, number))
+        whole = Fraction(exponent).denominator == 1
+        if whole or (c.is_positive and len(scalars) == 1 and scalars[0][1] == 1):
+            raised = tuple((f, _plain(e * exponent)) for f, e in scalars)
+            return NormalForm(base.shape, {(raised, ()): canonical(Pow(c, number))})
+    if not base.terms:
+        raise InputError("a scalar that is identically zero has no negative or broken power")
+    size = next(reversed(base.terms.values()))
+    if Fraction(exponent).denominator != 1:
+        size = abs(size) if isinstance(size, Rational) else S.One
+    monic = base.scaled(canonical(1 / size))
+    return from_factor(Factor(BASE, args=(monic,)), _plain(exponent)).scaled(canonical(Pow(size, number)))
+
+
+def _plain(exponent: Exponent) -> Exponent:
+    fraction = Fraction(exponent)
+    return fraction.numerator if fraction.denominator == 1 else fraction
+
+
+# --- words ---------------------------------------------------------------------------------------------
+
+
+def normalised_word(word: Word, work: Work) -> Terms:
+    """Rewrite a word until no rule applies."""
+    cut = _inner_scalar(word)
+    if cut is not None and cut != (0, len(word)):
+        i, j = cut
+        rest = normalised_word(word[:i] + word[j:], work)
+        return collect(_products(normalised_word(word[i:j], work), rest, work))
+    hit = _rewrite(word, work) if work.enter() else None
+    work.leave()
+    if hit is not None:
+        return hit
+    if cut is not None:
+        return _bilinear(word, work)
+    return {((), word): S.One}
+
+
+def _inner_scalar(word: Word) -> tuple[int, int] | None:
+    """Return the slice of the first 1×1 subword, from a letter with one row to one with one column."""
+    start = None
+    for i, atom in enumerate(word):
+        if atom.rows == 1:
+            start = i
+        if atom.cols == 1 and start is not None:
+            return start, i + 1
+    return None
+
+
+def _rewrite(word: Word, work: Work) -> Terms | None:
+    for i, atom in enumerate(word):
+        if i + 1 < len(word) and atom.cancels(word[i + 1]):
+            return normalised_word(word[:i] + word[i + 2 :], work)
+        if atom.inner is None:
+            continue
+        hit = _reduce_leading(word, i, atom.inner, work)
+        hit = hit if hit is not None else _absorb_inverse(word, i, atom.inner, work)
+        hit = hit if hit is not None else _push_through(word, i, atom.inner, work)
+        if hit is not None:
+            return hit
+    return None
+
+
+def _reduce_leading(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
+    """Replace w·X or X·w, X = P⁻¹ at position i, w the leading word of P."""
+    found = inner.leading()
+    if found is None:
+        return None
+    lead, c = found
+    n = len(lead)
+    if word[i + 1 : i + 1 + n] == lead:
+        before, after, left = word[:i], word[i + 1 + n :], False
+    elif i >= n and word[i - n : i] == lead:
+        before, after, left = word[: i - n], word[i + 1 :], True
+    else:
+        return None
+    x = (word[i],)
+    pairs = list(normalised_word(before + after, work).items())
+    for (scalars, w), coefficient in inner.terms.items():
+        if w != lead:
+            middle = w + x if left else x + w
+            words = normalised_word(before + middle + after, work)
+            pairs.extend(times_scalars({(scalars, ()): S.One}, -coefficient, words))
+    inverse_c = canonical(1 / c)
+    return collect((m, multiply_coefficients(inverse_c, v)) for m, v in pairs)
+
+
+def _absorb_inverse(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
+    """Replace Y⁻¹·X (or X·Y⁻¹) where every word of P − I begins (or ends) with Y."""
+    for left in (True, False):
+        j = i - 1 if left else i + 1
+        if not 0 <= j < len(word) or word[j].inner is not None or ((), ()) not in inner.terms:
+            continue
+        others = [(m, c) for m, c in inner.terms.items() if m[1]]
+        if len(others) + 1 != len(inner.terms):
+            continue
+        y, x = word[j], (word[i],)
+        if not all(y.cancels(w[0] if left else w[-1]) for (_, w), _ in others):
+            continue
+        before, after = word[: min(i, j)], word[max(i, j) + 1 :]
+        scale = canonical(1 / inner.terms[(), ()])
+        pairs = list(times_scalars({((), ()): S.One}, scale, normalised_word(before + (y,) + after, work)))
+        for (scalars, w), c in others:
+            middle = w[1:] + x if left else x + w[:-1]
+            words = normalised_word(before + middle + after, work)
+            pairs.extend(times_scalars({(scalars, ()): S.One}, multiply_coefficients(-scale, c), words))
+        return collect(pairs)
+    return None
+
+
+def _push_through(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
+    """Replace p·(cI + Rp)⁻¹ by (cI + pR)⁻¹·p."""
+    if i == 0 or ((), ()) not in inner.terms:
+        return None
+    p = word[i - 1]
+    rotated = rotate(inner, p)
+    if rotated is None:
+        return None
+    moved = _products(normalised_word(word[: i - 1], work), inverse(rotated).terms, work)
+    tail = normalised_word((p, *word[i + 1 :]), work)
+    return collect(_products(collect(moved), tail, work))
+
+
+def rotate(inner: NormalForm, p: Atom) -> NormalForm | None:
+    """Return cI + pR for cI + Rp; None where some other word does not end with p."""
+    turned: Terms = {}
+    for (scalars, w), c in inner.terms.items():
+        if not w and scalars:
+            return None
+        if w and w[-1] != p:
+            return None
+        turned[scalars, (p, *w[:-1]) if w else ()] = c
+    return NormalForm((p.rows, p.rows), turned)
+
+
+def _transposed_terms(terms: Terms, work: Work) -> list[tuple[Monomial, Coefficient]]:
+    pairs: list[tuple[Monomial, Coefficient]] = []
+    for (scalars, word), c in terms.items():
+        words = transposed_word(word, work)
+        pairs.extend(times_scalars({(scalars, ()): S.One}, c, words))
+    return pairs
+
+
+def transposed_word(word: Word, work: Work) -> Terms:
+    if not any(a.inner is not None for a in word):
+        return normalised_word(tuple(transposed_symbol(a) for a in reversed(word)), work)
+    result: Terms = {((), ()): S.One}
+    for atom in reversed(word):
+        result = collect(_products(result, _transposed_atom(atom, work), work))
+    return result
+
+
+def transposed_symbol(atom: Atom) -> Atom:
+    return atom if atom.symmetric else atom.with_flags(not atom.transposed, atom.inverted)
+
+
+def _transposed_atom(atom: Atom, work: Work) -> Terms:
+    if atom.inner is None:
+        return {((), (transposed_symbol(atom),)): S.One}
+    if atom._transpose is None:
+        atom._transpose = inverse(atom.inner.T)
+    return atom._transpose.terms
+
+
+def _bilinear(word: Word, work: Work) -> Terms:
+    """Return the scalar uᵀ…v by the smaller of the word and its transpose."""
+    other = _transposed_word_open(word, work) if work.enter() else {((), word): S.One}
+    try:
+        single = single_word(other)
+        if single is not None:
+            return {(((Factor(BILINEAR, min(word, single, key=word_key)), 1),), ()): S.One}
+        if max(word_key(w) for _, w in other) < word_key(word):
+            return _as_scalars(other, work)
+    finally:
+        work.leave()
+    return {(((Factor(BILINEAR, word), 1),), ()): S.One}
+
+
+def _transposed_word_open(word: Word, work: Work) -> Terms:
+    """Transpose a 1×1 word and rewrite it, leaving its 1×1 words as words."""
+    letters: Word = ()
+    for atom in reversed(word):
+        terms = _transposed_atom(atom, work)
+        ((scalars, piece), c), *more = terms.items()
+        if more or scalars or c != 1:
+            return {((), word): S.One}
+        letters += piece
+    open_word = _rewrite_open(letters, work)
+    return open_word if open_word is not None else {((), letters): S.One}
+
+
+def _rewrite_open(word: Word, work: Work) -> Terms | None:
+    """Rewrite the inside of uᵀ…v, keeping the two vectors as ends of the words."""
+    if len(word) < 3 or not any(a.inner is not None or a.inverted for a in word):
+        return None
+    u, v = word[0], word[-1]
+    middle = normalised_word(word[1:-1], work)
+    if list(middle) == [((), word[1:-1])]:
+        return None
+    return {(s, (u, *w, v)): c for (s, w), c in middle.items()}
+
+
+def single_word(terms: Terms) -> Word | None:
+    if len(terms) != 1:
+        return None
+    ((scalars, word), c), = terms.items()
+    return word if not scalars and c == 1 else None
+
+
+def _as_scalars(terms: Terms, work: Work) -> Terms:
+    pairs: list[tuple[Monomial, Coefficient]] = []
+    for (scalars, word), c in terms.items():
+        pairs.extend(times_scalars({(scalars, ()): S.One}, c, _bilinear(word, work)))
+    return collect(pairs)
+
+
+# --- inverses ------------------------------------------------------------------------------------------
+
+
+def inverse(matrix: NormalForm) -> NormalForm:
+    """Return the inverse in normal form; the matrix is assumed to be invertible.
+
+    Raises
+    ------
+    InputError
+        When the matrix is not square or is identically zero.
+    """
+    left, core, right = split_invertible(matrix)
+    ahead = _inverse_word(right, core.shape[0])
+    behind = _inverse_word(left, core.shape[0])
+    if not any(word for _, word in core.terms):
+        scalar = NormalForm((S.One, S.One), core.terms)
+        return power(scalar, -1) * (ahead * behind)
+    scale = normalising_coefficient(core)
+    monic = core.scaled(canonical(1 / scale))
+    closed = NormalForm(core.shape, {((), (Atom(None, inner=monic),)): canonical(1 / scale)})
+    return ahead * closed * behind
+
+
+def _inverse_word(word: Word, size: Any) -> NormalForm:
+    result = one(size)
+    for atom in reversed(word):
+        result = result * inverse_atom(atom)
+    return result
+
+
+def inverse_atom(atom: Atom) -> NormalForm:
+    """Return the inverse of one letter."""
+    if atom.inner is not None:
+        return atom.inner
+    return from_atom(atom.with_flags(atom.transposed, not atom.inverted))
+
+
+def normalising_coefficient(core: NormalForm) -> Coefficient:
+    """Return what the core is divided by: the identity's coefficient, else the leading one, else 1."""
+    identity = core.terms.get(((), ()))
+    if identity is not None and not any(s for s, w in core.terms if not w):
+        return identity
+    found = core.leading()
+    return S.One if found is None else found[1]
+
+
+def split_invertible(matrix: NormalForm) -> tuple[Word, NormalForm, Word]:
+    """Write a matrix as ``left · core · right`` with words of invertible letters on both sides.
+
+    A letter is known to be invertible when it is an inverse, or when it is square and divides the
+    (invertible) matrix from that side.
+
+    Raises
+    ------
+    InputError
+        When the matrix is not square or is identically zero.
+    """
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"only a square matrix can be inverted, got shape {matrix.shape}")
+    if not matrix.terms:
+        raise InputError("the zero matrix cannot be inverted")
+    left: Word = ()
+    right: Word = ()
+    core = matrix
+    for _ in range(_LETTERS):
+        atom, on_left = _dividing_letter(core)
+        if atom is None:
+            break
+        if on_left:
+            left, core = (*left, atom), inverse_atom(atom) * core
+        else:
+            right, core = (atom, *right), core * inverse_atom(atom)
+    return left, core, right
+
+
+def _dividing_letter(core: NormalForm) -> tuple[Atom | None, bool]:
+    """Return a letter to be divided off, and whether on the left."""
+    words = [w for _, w in core.terms]
+    filled = [w for w in words if w]
+    if not filled:
+        return None, True
+    complete = len(filled) == len(words)
+    for on_left in (True, False):
+        ends = {w[0] if on_left else w[-1] for w in filled}
+        atom = ends.pop()
+        if not ends and (atom.inverted or (complete and atom.rows == atom.cols)):
+            return atom, on_left
+    inverses = [w for w in filled if all(a.inverted or a.inner is not None for a in w)]
+    if complete and inverses:
+        return min(inverses, key=word_key)[0], True
+    return None, True

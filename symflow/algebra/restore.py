@@ -1,0 +1,98 @@
+"""From normal forms back to SymPy, and the zero test for fractions of scalars."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sympy import (
+    Add,
+    Dummy,
+    Identity,
+    Inverse,
+    MatAdd,
+    MatMul,
+    Mul,
+    Pow,
+    Rational,
+    S,
+    Trace,
+    Transpose,
+    ZeroMatrix,
+    cancel,
+)
+
+from symflow.algebra.atoms import BASE, BILINEAR, FUNCTION, TRACE, Atom, Exponent, Factor, Scalars, Word
+from symflow.algebra.determinant import LogDet
+
+if TYPE_CHECKING:
+    from symflow.algebra.normal import NormalForm
+
+
+def to_sympy(form: NormalForm) -> Any:
+    """Return the SymPy expression of a normal form, terms in canonical order."""
+    rows, cols = form.shape
+    if form.is_scalar:
+        return Add(*[Mul(c, _scalars(s)) for (s, _), c in form.terms.items()])
+    if not form.terms:
+        return ZeroMatrix(rows, cols)
+    terms = [_matrix_term(Mul(c, _scalars(s)), w, rows) for (s, w), c in form.terms.items()]
+    return terms[0] if len(terms) == 1 else MatAdd(*terms)
+
+
+def _matrix_term(scalar: Any, word: Word, size: Any) -> Any:
+    letters = [atom_to_sympy(a) for a in word] or [Identity(size)]
+    if scalar == 1 and len(letters) == 1:
+        return letters[0]
+    return MatMul(*letters) if scalar == 1 else MatMul(scalar, *letters)
+
+
+def atom_to_sympy(atom: Atom) -> Any:
+    """Return one letter as SymPy."""
+    if atom.inner is not None:
+        return Inverse(to_sympy(atom.inner))
+    letter = Transpose(atom.symbol) if atom.transposed else atom.symbol
+    return Inverse(letter) if atom.inverted else letter
+
+
+def _scalars(scalars: Scalars) -> Any:
+    return Mul(*[Pow(factor_to_sympy(f), _number(e)) for f, e in scalars])
+
+
+def _number(exponent: Exponent) -> Any:
+    fraction = Fraction(exponent)
+    return Rational(fraction.numerator, fraction.denominator)
+
+
+def factor_to_sympy(factor: Factor) -> Any:
+    """Return one scalar factor as SymPy."""
+    if factor.kind in (BILINEAR, TRACE):
+        letters = [atom_to_sympy(a) for a in factor.word]
+        return Trace(letters[0] if len(letters) == 1 else MatMul(*letters))
+    args = [to_sympy(a) for a in factor.args]
+    if factor.kind == BASE:
+        return args[0]
+    return factor.function(*args) if factor.kind == FUNCTION else LogDet(args[0])
+
+
+def vanishes_over_common_denominator(form: NormalForm) -> bool:
+    """Whether every word's scalar coefficient is zero as a rational function of the scalar factors."""
+    if not any(f.kind == BASE for s, _ in form.terms for f, _ in s):
+        return False
+    dummies: dict[Factor, Any] = {}
+    sums: dict[Word, list[Any]] = {}
+    for (scalars, word), c in form.terms.items():
+        sums.setdefault(word, []).append(c * _with_dummies(scalars, dummies))
+    return all(cancel(Add(*terms)) == 0 for terms in sums.values())
+
+
+def _with_dummies(scalars: Scalars, dummies: dict[Factor, Any]) -> Any:
+    result = S.One
+    for factor, exponent in scalars:
+        if factor.kind == BASE:
+            terms = factor.args[0].terms.items()
+            base = Add(*[c * _with_dummies(s, dummies) for (s, _), c in terms])
+        else:
+            base = dummies.setdefault(factor, Dummy(f"s{len(dummies)}"))
+        result = result * Pow(base, _number(exponent))
+    return result
