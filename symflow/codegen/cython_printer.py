@@ -1,0 +1,294 @@
+"""Program → Cython source: pointers only, no GIL, no Python object inside a function.
+
+The template holds the structure of a module, this printer the statements.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Expr
+
+from symflow.codegen.layout import Layout, layout
+from symflow.codegen.names import identifiers
+from symflow.codegen.program import (
+    ONE,
+    ZERO,
+    Array,
+    Combine,
+    Factorise,
+    Gemm,
+    Operand,
+    Program,
+    RequirePositive,
+    Size,
+    Solve,
+    SymmetrisedSum,
+    Term,
+)
+from symflow.codegen.scalars import scalar_text
+
+#: Names that the template and the statements use themselves.
+_RESERVED = ("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "symflow_call", "symflow_linalg", "symflow_entry",
+             "symflow_kernel", "symflow_rhs", "symflow_size", "PyCapsule_New", "capsules", "work", "print")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kernelset:
+    """The programs of one parametrisation of one model."""
+
+    name: str
+    programs: tuple[Program, ...]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Generated source and the key of its content."""
+
+    text: str
+    key: str
+
+
+def cython_source(sets: Sequence[Kernelset], title: str, abi: str, versions: str) -> Printed:
+    """Return a Cython module that exports one capsule per kernel set.
+
+    Parameters
+    ----------
+    sets : sequence of Kernelset
+        One per parametrisation.
+    title : str
+        First line of the module's docstring.
+    abi : str
+        Hash of the ABI header; part of the capsule's name.
+    versions : str
+        Printed in the docstring.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("symflow.codegen", "templates")
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.get_template("kernel.pyx.jinja")
+    values: dict[str, Any] = {
+        "title": _plain(title),
+        "versions": versions,
+        "abi": abi,
+        "sets": [_set(kernel, number) for number, kernel in enumerate(sets)],
+    }
+    key = hashlib.sha256(template.render(**values, key="").encode()).hexdigest()[:32]
+    return Printed(template.render(**values, key=key), key)
+
+
+def _plain(text: str) -> str:
+    """Return text that cannot end a docstring or continue a line."""
+    return text.replace("\\", "/").replace('"', "'").replace("\n", " ")
+
+
+def _set(kernel: Kernelset, number: int) -> dict[str, Any]:
+    functions = [_Function(program, f"k{number}_{program.name}").values() for program in kernel.programs]
+    return {"name": kernel.name, "literal": _literal(kernel.name), "number": number, "functions": functions}
+
+
+def _literal(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class _Function:
+    """The text of one program as a ``nogil`` function."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        self.program = program
+        self.name = name
+        self.layout: Layout = layout(program)
+        names = [*(a.name for a in program.arrays), *program.dimensions]
+        self.names = identifiers(names, reserved=(*_RESERVED, *(f"b{i}" for i in range(len(self.layout.blocks)))))
+        self.coefficients: dict[Expr, str] = {}
+
+    def values(self) -> dict[str, Any]:
+        """Return what the template needs."""
+        body = [line for op in self.program.ops for line in _lines(op, self)]
+        return {
+            "name": self.name,
+            "entry": self.program.name,
+            "doc": self._doc(),
+            "locals": [*self._sizes(), *self._states(), *self._parameters(), *self._constants(), *self._results()],
+            "body": body,
+            "work": " + ".join([*(self.extent(*block) for block in self.layout.blocks), *self._pivot_sizes()]) or "0",
+            "sizes": [size.replace("call.dims", "dims") for size in self._sizes()],
+            "solves": bool(self._pivot_sizes()) or any(isinstance(op, RequirePositive) for op in self.program.ops),
+        }
+
+    def _pivot_sizes(self) -> list[str]:
+        return [self.size(op.out.rows) for op in self.program.ops if isinstance(op, Factorise)]
+
+    def _doc(self) -> list[str]:
+        p, names = self.program, self.names
+        shape = {a: f"({a.rows}, {a.cols})" for a in p.arrays}
+        return [
+            "y = " + ", ".join(f"{names[a.name]} {shape[a]}" for a in p.inputs),
+            "dy = " + ", ".join(f"{names[a.name]} {shape[a]}" for a in p.outputs),
+            "params = " + ", ".join(names[a.name] + ("" if a.name in p.scalars else f" {shape[a]}") for a in p.parameters),
+            "dims = " + ", ".join(names[d] for d in p.dimensions),
+        ]
+
+    def _sizes(self) -> list[str]:
+        return [f"ptrdiff_t {self.names[d]} = call.dims[{i}]" for i, d in enumerate(self.program.dimensions)]
+
+    def _states(self) -> list[str]:
+        lines = []
+        for arrays, base, kind in ((self.program.inputs, "y", "const double"), (self.program.outputs, "dy", "double")):
+            offset = base
+            for array in arrays:
+                lines.append(f"{kind} *{self.names[array.name]} = {offset}")
+                offset = f"{self.names[array.name]} + {self.extent(array.rows, array.cols)}"
+        return lines
+
+    def _parameters(self) -> list[str]:
+        lines = []
+        for i, array in enumerate(self.program.parameters):
+            scalar = array.name in self.program.scalars
+            kind, read = ("double ", "[0]") if scalar else ("const double *", "")
+            lines.append(f"{kind}{self.names[array.name]} = call.params[{i}]{read}")
+        return lines
+
+    def _constants(self) -> list[str]:
+        """Return the coefficients that depend on a scalar parameter, each computed once."""
+        scalars = {name: self.names[name] for name in self.program.scalars}
+        return [f"double {name} = {scalar_text(value, scalars)}" for value, name in self.coefficients.items()]
+
+    def _results(self) -> list[str]:
+        """Return pointers to the blocks of scratch, and one name per result."""
+        lines, offset = [], "call.work"
+        for number, block in enumerate(self.layout.blocks):
+            lines.append(f"double *b{number} = {offset}")
+            offset = f"b{number} + {self.extent(*block)}"
+        for op in self.program.ops:
+            if op.out not in self.program.outputs:
+                lines.append(f"double *{self.names[op.out.name]} = {self._home(op.out)}")
+        for op in self.program.ops:
+            if isinstance(op, Factorise):
+                lines.append(f"ptrdiff_t *{self.pivots(op.out)} = <ptrdiff_t *>({offset})")
+                offset = f"{self.pivots(op.out)} + {self.size(op.out.rows)}"
+        return lines
+
+    def _home(self, array: Array) -> str:
+        if array in self.layout.output:
+            return self.names[self.layout.output[array].name]
+        return f"b{self.layout.place[array]}"
+
+    def pivots(self, factors: Array) -> str:
+        """Return the name of the pivots that belong to ``factors``."""
+        return f"pivots_{self.names[factors.name]}"
+
+    def size(self, size: Size) -> str:
+        """Return a size as text."""
+        return str(size) if isinstance(size, int) else self.names[size]
+
+    def extent(self, rows: Size, cols: Size) -> str:
+        """Return the number of entries as text."""
+        factors = [self.size(n) for n in (rows, cols) if n != 1]
+        return "*".join(factors) or "1"
+
+    def coefficient(self, value: Expr) -> str:
+        """Return the text of a coefficient; one that depends on parameters gets a name."""
+        if value.is_number:
+            return scalar_text(value, {})
+        return self.coefficients.setdefault(value, self._fresh())
+
+    def _fresh(self) -> str:
+        taken = {*self.names.values(), *self.coefficients.values()}
+        return next(name for name in (f"c{i}" for i in range(len(taken) + 1)) if name not in taken)
+
+    def copy(self, source: Array, target: Array) -> list[str]:
+        """Return the statements that copy ``source`` to ``target``, none where they share a place."""
+        if source in self.layout.place or source in self.layout.output:
+            if target not in self.program.outputs and self._home(source) == self._home(target):
+                return []
+            if self.layout.output.get(source) == target:
+                return []
+        extent = self.extent(target.rows, target.cols)
+        a, b = self.names[target.name], self.names[source.name]
+        return [f"for i in range({extent}):", f"    {a}[i] = {b}[i]"]
+
+
+@functools.singledispatch
+def _lines(op: Any, f: _Function) -> list[str]:
+    raise TypeError(f"no Cython text for {type(op).__name__}")
+
+
+@_lines.register
+def _(op: Gemm, f: _Function) -> list[str]:
+    head = [] if op.c is None else f.copy(op.c, op.out)
+    flags = f"{int(op.a.transposed)}, {int(op.b.transposed)}"
+    sizes = ", ".join(f.size(n) for n in (op.a.rows, op.b.cols, op.a.cols))
+    a, b, out = (f.names[x.name] for x in (op.a.array, op.b.array, op.out))
+    beta = "0.0" if op.c is None else "1.0"
+    return [*head, f"la.gemm({flags}, {sizes}, {f.coefficient(op.alpha)}, {a}, {b}, {beta}, {out})"]
+
+
+@_lines.register
+def _(op: Combine, f: _Function) -> list[str]:
+    out, rows, cols = f.names[op.out.name], f.size(op.out.rows), f.size(op.out.cols)
+    if any(t.operand.transposed and 1 not in (t.operand.rows, t.operand.cols) for t in op.terms):
+        terms = [_entry(f, t.coefficient, t.operand) for t in op.terms]
+        lines = [f"for i in range({rows}):", f"    for j in range({cols}):", f"        {out}[i*{cols} + j] = {_sum(terms)}"]
+    else:
+        terms = [_scaled(f, t.coefficient, f"{f.names[t.operand.array.name]}[i]") for t in op.terms]
+        lines = [f"for i in range({f.extent(op.out.rows, op.out.cols)}):", f"    {out}[i] = {_sum(terms)}"]
+    if op.diagonal != ZERO:
+        step = "1" if op.out.cols == 1 else f"({cols} + 1)"
+        lines += [f"for i in range({rows}):", f"    {out}[i*{step}] += {f.coefficient(op.diagonal)}"]
+    return lines
+
+
+def _sum(terms: list[str]) -> str:
+    return " + ".join(terms) or "0.0"
+
+
+def _entry(f: _Function, coefficient: Expr, operand: Operand) -> str:
+    name, cols = f.names[operand.array.name], f.size(operand.array.cols)
+    index = f"j*{cols} + i" if operand.transposed else f"i*{cols} + j"
+    return _scaled(f, coefficient, f"{name}[{index}]")
+
+
+def _scaled(f: _Function, coefficient: Expr, text: str) -> str:
+    return text if coefficient == ONE else f"{f.coefficient(coefficient)}*{text}"
+
+
+@_lines.register
+def _(op: SymmetrisedSum, f: _Function) -> list[str]:
+    out, a, n = f.names[op.out.name], f.names[op.a.name], f.size(op.out.rows)
+    return [
+        f"for i in range({n}):",
+        "    for j in range(i + 1):",
+        f"        {out}[i*{n} + j] = {a}[i*{n} + j] + {a}[j*{n} + i]",
+        f"        {out}[j*{n} + i] = {out}[i*{n} + j]",
+    ]
+
+
+@_lines.register
+def _(op: Factorise, f: _Function) -> list[str]:
+    out, n = f.names[op.out.name], f.size(op.out.rows)
+    return [
+        *f.copy(op.a, op.out),
+        f"status = la.lu({n}, {out}, {f.pivots(op.out)})",
+        "if status != 0:",
+        "    return status",
+    ]
+
+
+@_lines.register
+def _(op: Solve, f: _Function) -> list[str]:
+    out, n, m = f.names[op.out.name], f.size(op.out.rows), f.size(op.out.cols)
+    copy = _lines(Combine(op.out, (Term(ONE, op.b),)), f) if op.b.transposed else f.copy(op.b.array, op.out)
+    factors = f"{f.names[op.factors.name]}, {f.pivots(op.factors)}"
+    return [*copy, f"la.lu_solve({int(op.transposed)}, {n}, {m}, {factors}, {out})"]
+
+
+@_lines.register
+def _(op: RequirePositive, f: _Function) -> list[str]:
+    out, n = f.names[op.out.name], f.size(op.out.rows)
+    return [*f.copy(op.a, op.out), f"status = la.cholesky({n}, {out})", "if status != 0:", "    return status"]

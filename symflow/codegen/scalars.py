@@ -1,0 +1,74 @@
+"""Scalar coefficients as text that means the same double-precision expression in C, Cython and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sympy import Add, Integer, Mul, Pow, Rational, Symbol
+
+from symflow.errors import InputError
+
+_EXACT = 2**53  #: integers up to here are doubles
+
+
+def scalar_text(expression: Any, names: Mapping[str, str]) -> str:
+    """Return ``expression`` as text; every number is written as a double, so nothing divides as integers.
+
+    Parameters
+    ----------
+    expression : SymPy expression
+        Rational in the scalar parameters.
+    names : mapping
+        Identifier of each scalar parameter.
+
+    Raises
+    ------
+    InputError
+        If it is not rational in the scalar parameters.
+
+    Examples
+    --------
+    >>> from sympy import Rational, Symbol
+    >>> scalar_text(Rational(1, 3) * Symbol("beta") / Symbol("temperature"), {"beta": "b", "temperature": "c"})
+    '(1.0/3.0)*b/c'
+    """
+    if expression.is_number:
+        return _number(expression)
+    if isinstance(expression, Symbol):
+        if expression.name not in names:
+            raise InputError(f"coefficient {expression} is not a scalar parameter; declare it as one")
+        return names[expression.name]
+    if isinstance(expression, Add):
+        return "(" + " + ".join(scalar_text(term, names) for term in expression.as_ordered_terms()) + ")"
+    if isinstance(expression, Mul):
+        return _product(expression, names)
+    if isinstance(expression, Pow) and expression.exp.is_Integer:
+        base = scalar_text(expression.base, names)
+        power = "*".join([base] * abs(int(expression.exp)))
+        return power if expression.exp > 0 else f"1.0/({power})"
+    raise InputError(f"no code can be generated for the coefficient {expression}; use rational functions of scalars")
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, Integer) and abs(value) <= _EXACT:
+        return f"{int(value)}.0"
+    if isinstance(value, Rational) and abs(value.p) <= _EXACT and value.q <= _EXACT:
+        return f"({value.p}.0/{value.q}.0)"
+    if not value.is_real:
+        raise InputError(f"coefficient {value} is not a real number")
+    return repr(float(value.n(40)))
+
+
+def _product(expression: Any, names: Mapping[str, str]) -> str:
+    number, rest = expression.as_coeff_Mul()
+    above = [] if number == 1 else [_number(number)]
+    below: list[str] = []
+    for factor in rest.as_ordered_factors():
+        inverse = isinstance(factor, Pow) and factor.exp.is_Integer and factor.exp < 0 and not factor.is_number
+        (below if inverse else above).append(scalar_text(1 / factor if inverse else factor, names))
+    numerator = "*".join(above) or "1.0"
+    if not below:
+        return numerator
+    denominator = "*".join(below)
+    return f"{numerator}/({denominator})" if "*" in denominator else f"{numerator}/{denominator}"
