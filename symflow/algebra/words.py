@@ -252,6 +252,8 @@ def _(expr: Any, symmetric: Symmetric) -> NormalForm:
 
 
 @_convert.register(Application)
+@_convert.register(Max)
+@_convert.register(Min)
 @_convert.register(Determinant)
 def _(expr: Any, symmetric: Symmetric) -> NormalForm:
     if not expr.has(MatrixExpr):
