@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from symflow import claims as claims
     from symflow import errors as errors
-    from symflow.certify.replay import replay as replay
+    from symflow.certify.certificate import replay as replay
     from symflow.certify.verdict import Verdict as Verdict
     from symflow.claims import check as check
     from symflow.codegen.cache import clear_cache as clear_cache
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from symflow.codegen.kernel import compile as compile
     from symflow.codegen.kernel import source as source
     from symflow.config import show_config as show_config
-    from symflow.derive.closure import Derivation as Derivation
     from symflow.derive.closure import gaussian_closure as gaussian_closure
+    from symflow.derive.derivation import Derivation as Derivation
     from symflow.integrate.problem import Gaussian as Gaussian
     from symflow.integrate.solve import solve as solve
     from symflow.integrate.trajectory import Trajectory as Trajectory
@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 #: Where each public name lives; a name that equals the last part of its module is that module.
 _HOME = {
     "Attention": "symflow.models.attention.user",
-    "Derivation": "symflow.derive.closure",
+    "Derivation": "symflow.derive.derivation",
     "Gaussian": "symflow.integrate.problem",
     "Kernel": "symflow.codegen.kernel",
     "L2": "symflow.models.attention.l2",
@@ -57,7 +57,7 @@ _HOME = {
     "gaussian_closure": "symflow.derive.closure",
     "load_attention": "symflow.integrate.weights",
     "load_spec": "symflow.spec",
-    "replay": "symflow.certify.replay",
+    "replay": "symflow.certify.certificate",
     "show_config": "symflow.config",
     "solve": "symflow.integrate.solve",
     "source": "symflow.codegen.kernel",
