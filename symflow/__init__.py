@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from symflow.config import show_config as show_config
     from symflow.derive.closure import gaussian_closure as gaussian_closure
     from symflow.derive.derivation import Derivation as Derivation
-    from symflow.integrate.problem import Gaussian as Gaussian
+    from symflow.integrate.gaussian import Gaussian as Gaussian
     from symflow.integrate.solve import solve as solve
     from symflow.integrate.trajectory import Trajectory as Trajectory
     from symflow.integrate.weights import load_attention as load_attention
@@ -42,7 +42,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Attention": "symflow.models.attention.user",
     "Derivation": "symflow.derive.derivation",
-    "Gaussian": "symflow.integrate.problem",
+    "Gaussian": "symflow.integrate.gaussian",
     "Kernel": "symflow.codegen.kernel",
     "L2": "symflow.models.attention.l2",
     "Softmax": "symflow.models.attention.softmax",

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symflow.errors import InputError
-from symflow.integrate.problem import Gaussian
+from symflow.integrate.checking import entry, real_array
+from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.weights import embedding_moments, load_attention, locate
 from symflow.models.attention.model import AttentionModel
 from symflow.models.attention.user import Attention
@@ -209,7 +210,7 @@ def _refuse_unknown_sections(data: Mapping[str, Any]) -> None:
 
 
 def _unknown(what: str, key: str, known: Collection[str]) -> str:
-    nearest = difflib.get_close_matches(key, known, 1)
+    nearest = difflib.get_close_matches(key, known, 1) or [name for name in known if key.startswith(name)]
     remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(known)}"
     return f"{what} is unknown; {remedy}"
 
@@ -287,7 +288,7 @@ class _Weights:
         try:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {
-                    key: _finite(f"[parameters] {path.name}: {key}", archive[key]) for key in archive.files
+                    key: real_array(archive[key], f"[parameters] {path.name}: {key}") for key in archive.files
                 }
         except (OSError, ValueError) as error:
             if isinstance(error, InputError):
@@ -420,35 +421,24 @@ def _index(where: str, value: Any) -> int:
 
 def _array(where: str, value: Any) -> Array:
     """Return nested lists as a float64 array, naming the first entry that does not fit."""
-    _check_nested(where, value)
+    _check_nested(where, value, ())
     return np.array(value, dtype=np.float64)
 
 
-def _check_nested(where: str, value: Any) -> int | None:
+def _check_nested(where: str, value: Any, index: tuple[int, ...]) -> int | None:
     """Check one level of nesting and return its length, None for a number."""
     if not isinstance(value, list):
-        _number(where, value)
+        _number(entry(where, index), value)
         return None
     if not value:
-        raise InputError(f"{where} is empty; give at least one entry")
-    lengths = [_check_nested(f"{where}[{i}]", entry) for i, entry in enumerate(value)]
+        raise InputError(f"{entry(where, index)} is empty; give at least one entry")
+    lengths = [_check_nested(where, item, (*index, i)) for i, item in enumerate(value)]
     for i, length in enumerate(lengths):
         if length != lengths[0]:
-            found = f"{_entries(length)}, {where}[0] has {_entries(lengths[0])}"
-            raise InputError(f"{where}[{i}] has {found}; rows must have equal length")
+            first, other = (f"{entry(where, (*index, k))} has {_count(lengths[k])}" for k in (0, i))
+            raise InputError(f"{other} but {first}; rows must have equal length")
     return len(value)
 
 
-def _entries(length: int | None) -> str:
-    return "no list" if length is None else f"{length} entries" if length != 1 else "1 entry"
-
-
-def _finite(where: str, array: NDArray[Any]) -> Array:
-    """Return an array from a file as float64, naming the first entry that is not finite."""
-    if array.dtype.kind not in "fiu":
-        raise InputError(f"{where} has entries of type {array.dtype}; real numbers are needed")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        index = "".join(f"[{i}]" for i in bad[0])
-        raise InputError(f"{where}{index} = {array[tuple(bad[0])]} is not finite; give a finite number")
-    return np.asarray(array, dtype=np.float64)
+def _count(length: int | None) -> str:
+    return "no entries" if length is None else f"{length} entries" if length != 1 else "1 entry"

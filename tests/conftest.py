@@ -1,4 +1,4 @@
-"""Rules for every test: in CI a skipped test is a failed test, except where the machine lacks an accelerator."""
+"""Rules for every test: in CI a skipped test is a failed test, unless the machine lacks an accelerator."""
 
 from __future__ import annotations
 

@@ -120,14 +120,14 @@ def test_neutral_values_of_later_features_are_accepted(section: str, neutral: An
         # numbers and shapes, by index
         (
             {"parameters": {"V": [[1, 0], [0, float("nan")]], "A": [[1, 0], [0, 1]]}},
-            ["[parameters] V[1][1]", "nan"],
+            ["[parameters] V[1, 1]", "nan"],
         ),
         (
             {"parameters": {"V": [[1, 0], [0]], "A": [[1, 0], [0, 1]]}},
             ["[parameters] V[1] has 1 entry", "V[0] has 2"],
         ),
-        ({"parameters": {"V": [[1, 0], [0, "x"]], "A": [[1]]}}, ["[parameters] V[1][1]", "'x'"]),
-        ({"parameters": {"V": [[1, True]], "A": [[1]]}}, ["[parameters] V[0][1]", "True"]),
+        ({"parameters": {"V": [[1, 0], [0, "x"]], "A": [[1]]}}, ["[parameters] V[1, 1]", "'x'"]),
+        ({"parameters": {"V": [[1, True]], "A": [[1]]}}, ["[parameters] V[0, 1]", "True"]),
         ({"parameters": {"V": [], "A": [[1]]}}, ["[parameters] V is empty"]),
         (
             {"parameters": {"V": [[1.0]], "A": [[1, 0], [0, 1]]}},
@@ -177,7 +177,10 @@ def test_files_are_found_beside_the_spec(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     spec = load_spec("run β/run.toml")
     assert spec.origin == "w.npz"
-    assert {name: array.dtype for name, array in spec.parameters.items()} == {"V": np.float64, "A": np.float64}
+    assert {name: array.dtype for name, array in spec.parameters.items()} == {
+        "V": np.float64,
+        "A": np.float64,
+    }
     with pytest.raises(InputError, match=r"\[initial\] is missing"):
         spec.require("initial")
 
@@ -186,7 +189,7 @@ def test_files_are_found_beside_the_spec(tmp_path: Path, monkeypatch: pytest.Mon
     ("parameters", "words"),
     [
         ({"file": "missing.npz"}, ["missing.npz", "no such file"]),
-        ({"file": "bad.npz"}, ["[parameters] bad.npz: A[0][1]", "nan"]),
+        ({"file": "bad.npz"}, ["[parameters] bad.npz: A[0, 1]", "nan"]),
         ({"file": "text.npz"}, ["text.npz", "cannot be read"]),
         ({"file": "weights.csv"}, [".npz or .safetensors"]),
         ({"file": "bad.npz", "V": [[1.0]]}, ["[parameters] V and file"]),

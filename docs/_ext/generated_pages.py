@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 import click
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
+from symflow.certify import LEMMAS
 from symflow.claims import to_html
 from symflow.cli import main
 
@@ -18,6 +21,28 @@ class Claims(Directive):
 
     def run(self) -> list[nodes.Node]:
         return [nodes.raw("", to_html(fragment=True), format="html")]
+
+
+class Lemmas(Directive):
+    """The closed list of lemmas that certificates may use."""
+
+    def run(self) -> list[nodes.Node]:
+        terms = nodes.definition_list()
+        for lemma in LEMMAS.values():
+            item = nodes.definition_list_item()
+            item += nodes.term(text=f"{lemma.name} — {lemma.title}")
+            body = nodes.definition()
+            lines = StringList(_as_rst(lemma.statement).splitlines())
+            self.state.nested_parse(lines, self.content_offset, body)
+            body += nodes.paragraph(text=lemma.citation)
+            item += body
+            terms += item
+        return [terms]
+
+
+def _as_rst(latex: str) -> str:
+    """Return LaTeX text with its inline mathematics as a role."""
+    return re.sub(r"\$([^$]*)\$", r":math:`\1`", latex)
 
 
 class Commands(Directive):
@@ -41,5 +66,6 @@ class Commands(Directive):
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives."""
     app.add_directive("symflow-claims", Claims)
+    app.add_directive("symflow-lemmas", Lemmas)
     app.add_directive("symflow-commands", Commands)
     return {"parallel_read_safe": True}
