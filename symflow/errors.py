@@ -41,6 +41,14 @@ class NotQuadratic(InputError):
         self.term = term
 
 
+class NotAffine(InputError):
+    """A vector expression that is not ``My + m``; ``term`` is the part that is left over."""
+
+    def __init__(self, message: str, term: Any = None) -> None:
+        super().__init__(message)
+        self.term = term
+
+
 class NotGaussianPreserving(InputError):
     """The dynamics provably does not keep Gaussians Gaussian; ``witness`` is the exact evidence."""
 

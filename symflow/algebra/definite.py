@@ -1,0 +1,35 @@
+"""Signs of symmetric matrix expressions that hold at every size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import MatrixSymbol, Transpose
+
+from symflow.algebra.terms import terms
+
+
+def is_negative_semidefinite(expression: Any, symmetric: tuple[MatrixSymbol, ...] = ()) -> bool:
+    """Whether the expression is a sum of terms ``−c XᵀX`` with c ≥ 0, hence ⪯ 0 for all values.
+
+    Sound but not complete: False means that this rule does not decide.
+
+    Examples
+    --------
+    >>> from symflow.algebra.symbols import dimension, matrix
+    >>> K = matrix("K", dimension("k"), dimension("d"))
+    >>> is_negative_semidefinite(-2 * K.T * K)
+    True
+    >>> is_negative_semidefinite(K.T * K)
+    False
+    """
+    return all(_is_negative_square(*term, symmetric) for term in terms(expression, symmetric))
+
+
+def _is_negative_square(coefficient: Any, factors: tuple[Any, ...], symmetric: tuple[MatrixSymbol, ...]) -> bool:
+    """Whether c·M₁…Mₙ has c ≤ 0 and reads the same when transposed, with no factor in the middle."""
+    if all(factor.is_Identity for factor in factors):
+        return bool(coefficient.is_nonpositive)
+    odd = len(factors) % 2
+    mirrored = [f if f in symmetric else Transpose(f).doit() for f in reversed(factors)]
+    return bool(coefficient.is_nonpositive) and not odd and list(factors) == mirrored

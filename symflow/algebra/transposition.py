@@ -1,0 +1,31 @@
+"""Transposition that keeps the shape of an expression, so that a formula reads like its mirror image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Inverse, MatAdd, MatMul, MatrixSymbol, Transpose
+
+
+def transposed(expression: Any, symmetric: tuple[MatrixSymbol, ...] = ()) -> Any:
+    """Return the transpose carried through products, sums and inverses.
+
+    Examples
+    --------
+    >>> from sympy import Identity, Inverse
+    >>> from symflow.algebra.symbols import dimension, matrix
+    >>> d = dimension("d")
+    >>> S, A = matrix("S", d, d), matrix("A", d, d)
+    >>> transposed(Inverse(Identity(d) + S*A)*S, (S,))
+    S*(I + A.T*S)**(-1)
+    """
+    if expression in symmetric or expression.is_Identity:
+        return expression
+    if isinstance(expression, MatMul):
+        coefficient, factors = expression.as_coeff_matrices()
+        return MatMul(coefficient, *(transposed(f, symmetric) for f in reversed(factors))).doit(deep=False)
+    if isinstance(expression, MatAdd):
+        return MatAdd(*(transposed(term, symmetric) for term in expression.args)).doit(deep=False)
+    if isinstance(expression, Inverse):
+        return Inverse(transposed(expression.arg, symmetric))
+    return Transpose(expression).doit()

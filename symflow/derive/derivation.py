@@ -1,0 +1,108 @@
+"""Derivation: a list of steps from a model to its flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Symbol
+
+from symflow.derive.steps import Checked, Step
+from symflow.errors import CheckFailed, InputError
+from symflow.flow import Flow
+from symflow.models.attention.model import AttentionModel
+from symflow.models.statement import Statement
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What follows from a model, step by step.
+
+    Attributes
+    ----------
+    model : AttentionModel
+        The model.
+    statement : Statement
+        Its definition at symbolic size.
+    steps : tuple of Step
+        Definition, lemmas, steps, result.
+    flow : Flow
+        The differential equations for the kernels.
+    """
+
+    model: AttentionModel
+    statement: Statement
+    steps: tuple[Step, ...]
+    flow: Flow
+
+    @property
+    def mean_rhs(self) -> Any:
+        """Right-hand side of α' as a SymPy matrix expression."""
+        return self.flow.drift[0]
+
+    @property
+    def cov_rhs(self) -> Any:
+        """Right-hand side of Σ' as a SymPy matrix expression."""
+        return self.flow.drift[1]
+
+    def check(self) -> bool:
+        """Execute the independent check of every step.
+
+        Returns
+        -------
+        bool
+            True.
+
+        Raises
+        ------
+        CheckFailed
+            At the first step that its check contradicts, with the evidence.
+        """
+        for step, seen in self.checked():
+            if not seen.passed:
+                raise CheckFailed(f"step {step.title!r} failed: {seen.method}: {seen.evidence}", step, seen)
+        return True
+
+    def checked(self) -> list[tuple[Step, Checked]]:
+        """Return every step with what its check saw."""
+        return [(step, step.check.run()) for step in self.steps]
+
+    def substitute(self, values: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return (α', Σ') with scalar or matrix symbols replaced by name.
+
+        Names, not symbols, are matched, because SymPy treats symbols of equal name but different
+        assumptions as different.
+
+        Raises
+        ------
+        InputError
+            If a name does not occur.
+        """
+        present = {s.name: s for e in self.flow.drift for s in e.free_symbols if isinstance(s, Symbol) or s.is_symbol}
+        unknown = sorted(set(values) - set(present))
+        if unknown:
+            raise InputError(f"{unknown[0]!r} does not occur; the symbols are {', '.join(sorted(present))}")
+        table = {present[name]: value for name, value in values.items()}
+        mean, cov = (e.subs(table) for e in self.flow.drift)
+        return mean, cov
+
+    def to_latex(self, fragment: bool = False) -> str:
+        """Return the derivation as a LaTeX document, or as a fragment to paste into a paper."""
+        from symflow.derive.document import to_latex
+
+        return to_latex(self, fragment=fragment)
+
+    def to_html(self) -> str:
+        """Return the derivation as one HTML page with MathML that opens offline."""
+        from symflow.derive.document import to_html
+
+        return to_html(self)
+
+    def _repr_latex_(self) -> str:
+        from symflow.derive.document import repr_latex
+
+        return repr_latex(self)
+
+    def __repr__(self) -> str:
+        return f"Derivation({self.statement.name}: α' = {self.mean_rhs}, Σ' = {self.cov_rhs})"

@@ -1,0 +1,79 @@
+"""A user's own attention mechanism, stated as text or as a SymPy expression."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+from symflow.algebra.grammar import parse_score, to_text
+from symflow.errors import InputError
+from symflow.models.attention.model import AttentionModel, Shapes
+
+
+@dataclass(frozen=True)
+class Attention(AttentionModel):
+    r"""A user's own mechanism: the score in the vectors ``x``, ``y`` and named matrix parameters.
+
+    .. math:: \Gamma_\mu(x) = \frac{\int v(y)\,e^{s(x,y)}\,d\mu(y)}{\int e^{s(x,y)}\,d\mu(y)}
+
+    Parameters
+    ----------
+    score : str or SymPy expression
+        s(x, y) in the small grammar, e.g. ``"dot(Q*x, K*y) + dot(y, C*y)/2 + dot(c, y)"``, or a
+        SymPy scalar (a 1×1 matrix product counts) in ``MatrixSymbol``s named x and y.
+    value : str or SymPy expression, optional
+        v(y), an affine vector expression; ``V*y`` by default.
+    normalise : str, default "softmax"
+        How the weights are normalised.
+    beta, temperature : default 1
+        The effective score is ``beta/temperature`` times ``score``.
+    name : str, default "attention"
+        Used in file names and messages.
+
+    Raises
+    ------
+    GrammarError
+        If a text cannot be read or its shapes do not fit.
+    InputError
+        If the normalisation is unknown.
+
+    Examples
+    --------
+    >>> model = Attention("dot(y, A*x) + dot(c, y)")
+    >>> dict(model.parameters)
+    {'A': ('d', 'd'), 'c': ('d',), 'V': ('d', 'd')}
+    """
+
+    score: Any = ""
+    value: Any = "V*y"
+    normalise: str = "softmax"
+    name: str = field(default="attention", kw_only=True)
+    title: str = field(default="User-defined attention", kw_only=True)
+    reference: str = field(default="", kw_only=True)
+    parameters: Shapes = field(init=False, repr=False, hash=False, compare=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.normalise != "softmax":
+            raise InputError(f"normalise = {self.normalise!r} is not available; use normalise='softmax'")
+        for name in ("score", "value"):
+            given = getattr(self, name)
+            text = "V*y" if given is None else given if isinstance(given, str) else to_text(given)
+            object.__setattr__(self, name, text)
+        object.__setattr__(self, "parameters", dict(_inferred(self.score, self.value)))
+
+
+@functools.cache
+def _inferred(score: str, value: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    first = parse_score(score)
+    shapes = {symbol.name: _shape(symbol) for symbol in first.parameters}
+    second = parse_score(value, shapes, kind="vector")
+    shapes |= {symbol.name: _shape(symbol) for symbol in second.parameters}
+    return tuple(shapes.items())
+
+
+def _shape(symbol: Any) -> tuple[str, ...]:
+    if not hasattr(symbol, "shape"):
+        return ()
+    return tuple(str(size) for size in symbol.shape if size != 1)

@@ -1,0 +1,160 @@
+"""The Gaussian closure against the answer key, and its steps against their independent checks."""
+
+import pickle
+
+import pytest
+from sympy import Identity, Inverse, Rational, Symbol, sqrt
+
+from symflow.algebra.symbols import dimension, matrix, vector
+from symflow.algebra.words import identical
+from symflow.derive.closure import gaussian_closure
+from symflow.errors import CheckFailed, ClosureUndecided, InputError
+from symflow.models.attention.l2 import L2
+from symflow.models.attention.model import AttentionModel
+from symflow.models.attention.softmax import Softmax
+from symflow.models.attention.user import Attention
+from symflow.models.registry import attention_models
+
+d, k = dimension("d"), dimension("k")
+I = Identity(d)
+alpha, Sigma = vector("alpha", d), matrix("Sigma", d, d)
+A, V, C = matrix("A", d, d), matrix("V", d, d), matrix("C", d, d)
+Q, K = matrix("Q", k, d), matrix("K", k, d)
+bq, bk, bv, bo = vector("bq", k), vector("bk", k), vector("bv", d), vector("bo", d)
+
+ALL = [(model(), given) for model in attention_models().values() for given in model().parametrisations()]
+
+
+class WithSelfTerm(AttentionModel):
+    """A throw-away variant: a term ½yᵀCy and a linear term."""
+
+    name = "self-term"
+    title = "Softmax attention with a self term"
+    score = "dot(Q*x, K*y) + dot(y, C*y)/2 + dot(c, y)"
+    value = "V*y"
+    parameters = {"Q": ("k", "d"), "K": ("k", "d"), "V": ("d", "d"), "C": ("d", "d"), "c": ("d",)}
+    reference = ""
+
+
+def same(left, right):
+    return identical(left, right, (Sigma,))
+
+
+def test_softmax_has_the_published_ode():
+    derivation = gaussian_closure(Softmax())
+    assert same(derivation.mean_rhs, V * (I + Sigma * A) * alpha)
+    assert same(derivation.cov_rhs, V * Sigma * A * Sigma + Sigma * A.T * Sigma * V.T)
+
+
+def test_softmax_in_query_and_key():
+    derivation = gaussian_closure(Softmax(), {"Q", "K", "V"})
+    assert same(derivation.mean_rhs, V * (I + Sigma * K.T * Q) * alpha)
+    half = V * Sigma * K.T * Q * Sigma
+    assert same(derivation.cov_rhs, half + half.T)
+
+
+def test_l2_has_the_published_ode():
+    derivation = gaussian_closure(L2())
+    gain = Inverse(I + 2 * Sigma * K.T * K)
+    half = 2 * V * gain * Sigma * K.T * Q * Sigma
+    assert same(derivation.mean_rhs, V * gain * (I + 2 * Sigma * K.T * Q) * alpha)
+    assert same(derivation.cov_rhs, half + half.T)
+    assert derivation.flow.covariance.tilt is None
+
+
+def test_biases_are_affine_terms():
+    derivation = gaussian_closure(Softmax(), {"Q", "K", "V", "bq", "bk", "bv", "bo"})
+    expected = V * (I + Sigma * K.T * Q) * alpha + V * Sigma * K.T * bq + bv + bo
+    assert same(derivation.mean_rhs, expected)
+    half = V * Sigma * K.T * Q * Sigma
+    assert same(derivation.cov_rhs, half + half.T)
+
+
+def test_the_key_bias_matters_for_l2_only():
+    derivation = gaussian_closure(L2(), {"Q", "K", "V", "bq"})
+    gain = Inverse(I + 2 * Sigma * K.T * K)
+    mean = gain * (alpha + 2 * Sigma * (K.T * Q * alpha + K.T * bq - K.T * bk))
+    assert same(derivation.mean_rhs, V * mean + bv + bo)
+
+
+@pytest.mark.parametrize(("beta", "temperature", "scale"), [(2, 1, 2), (0.5, 1, Rational(1, 2)), (1, "sqrt(32)", 1 / sqrt(32))])
+def test_the_scale_multiplies_A(beta, temperature, scale):
+    derivation = gaussian_closure(Softmax(beta=beta, temperature=temperature))
+    assert same(derivation.mean_rhs, V * (I + scale * Sigma * A) * alpha)
+    half = scale * V * Sigma * A * Sigma
+    assert same(derivation.cov_rhs, half + half.T)
+
+
+@pytest.mark.parametrize(("model", "given"), ALL, ids=lambda value: getattr(value, "name", None) or "-".join(sorted(value)))
+def test_every_step_passes_its_independent_check(model, given):
+    assert gaussian_closure(model, given).check() is True
+
+
+def test_symbolic_scale_checks_too():
+    assert gaussian_closure(L2().with_symbolic_scale()).check()
+
+
+def test_a_throw_away_variant_gets_its_ode():
+    derivation = gaussian_closure(WithSelfTerm())
+    c = vector("c", d)
+    S = (C + C.T) / 2
+    gain = Inverse(I - Sigma * S)
+    assert same(derivation.mean_rhs, V * gain * (alpha + Sigma * (A * alpha + c)))
+    half = V * gain * Sigma * A * Sigma
+    assert same(derivation.cov_rhs, half + half.T)
+    assert same(derivation.flow.covariance.tilt, S)
+    assert derivation.check()
+
+
+def test_a_user_score_from_text_derives_like_a_class():
+    ours = gaussian_closure(Attention("dot(Q*x, K*y)", name="mine"))
+    assert same(ours.mean_rhs, gaussian_closure(Softmax()).mean_rhs)
+    assert ours.check()
+
+
+@pytest.mark.parametrize("score", ["dot(x,y)**2*norm2(y)", "exp(dot(x, y))", "norm2(y)**2", "Max(dot(x, A*y), 0)"])
+def test_a_score_that_is_not_quadratic_is_undecided(score):
+    with pytest.raises(ClosureUndecided, match="undecided"):
+        gaussian_closure(Attention(score))
+
+
+def test_a_value_that_is_not_affine_is_undecided():
+    with pytest.raises(ClosureUndecided, match="not affine"):
+        gaussian_closure(Attention("dot(y, A*x)", value="dot(c, y)*y"))
+
+
+def test_a_wrong_ode_is_caught_by_the_checks():
+    good = gaussian_closure(Softmax())
+    from dataclasses import replace
+
+    last = good.steps[-1]
+    spoiled = replace(last, check=replace(last.check, cov_rhs=2 * good.cov_rhs))
+    with pytest.raises(CheckFailed, match="continuity equation"):
+        replace(good, steps=(*good.steps[:-1], spoiled)).check()
+
+
+def test_a_wrong_tilted_mean_is_caught_by_quadrature():
+    from dataclasses import replace
+
+    velocity = gaussian_closure(L2()).steps[3]
+    assert velocity.check.run().passed
+    wrong = replace(velocity.check, formula=velocity.check.formula * Rational(1001, 1000))
+    assert not wrong.run().passed
+
+
+def test_substitution_is_by_name():
+    derivation = gaussian_closure(Softmax(beta=Symbol("beta", positive=True)))
+    mean, _ = derivation.substitute({"beta": 2})
+    assert same(mean, V * (I + 2 * Sigma * A) * alpha)
+    with pytest.raises(InputError, match="'gamma' does not occur"):
+        derivation.substitute({"gamma": 2})
+
+
+def test_derivations_pickle():
+    derivation = gaussian_closure(L2())
+    copy = pickle.loads(pickle.dumps(derivation))
+    assert copy.flow == derivation.flow and copy.check()
+
+
+def test_the_text_form_is_one_line():
+    assert "\n" not in repr(gaussian_closure(Softmax()))
