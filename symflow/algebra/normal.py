@@ -327,6 +327,7 @@ def _rewrite(word: Word, work: Work) -> Terms | None:
         if atom.inner is None:
             continue
         hit = _reduce_leading(word, i, atom.inner, work)
+        hit = hit if hit is not None else _reduce_around(word, i, atom.inner, work)
         hit = hit if hit is not None else _absorb_inverse(word, i, atom.inner, work)
         hit = hit if hit is not None else _push_through(word, i, atom.inner, work)
         if hit is not None:
@@ -355,6 +356,30 @@ def _reduce_leading(word: Word, i: int, inner: NormalForm, work: Work) -> Terms 
             words = normalised_word(before + middle + after, work)
             pairs.extend(times_scalars({(scalars, ()): S.One}, -coefficient, words))
     inverse_c = canonical(1 / c)
+    return collect((m, multiply_coefficients(inverse_c, v)) for m, v in pairs)
+
+
+def _reduce_around(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
+    """Replace w·X·p, where X⁻¹ = c(I + Σ c_i p w_i) with leading word p·w, by means of Σ c_i w_i X p = I − X'."""
+    found = inner.leading()
+    if found is None or i + 1 >= len(word) or len(found[0]) < 2 or ((), ()) not in inner.terms:
+        return None
+    p, w = word[i + 1], found[0][1:]
+    n = len(w)
+    turned = rotate(inner, p, first=True) if i >= n and word[i - n : i] == w and found[0][0] == p else None
+    if turned is None:
+        return None
+    before, after = word[: i - n], word[i + 2 :]
+    pairs = list(normalised_word(before + after, work).items())
+    scale = inner.terms[(), ()]
+    for (scalars, middle), c in inverse(turned).terms.items():
+        words = normalised_word(before + middle + after, work)
+        pairs.extend(times_scalars({(scalars, ()): S.One}, multiply_coefficients(-scale, c), words))
+    for (scalars, other), c in inner.terms.items():
+        if other and other != found[0]:
+            words = normalised_word(before + other[1:] + (word[i], p) + after, work)
+            pairs.extend(times_scalars({(scalars, ()): S.One}, -c, words))
+    inverse_c = canonical(1 / found[1])
     return collect((m, multiply_coefficients(inverse_c, v)) for m, v in pairs)
 
 
@@ -394,16 +419,18 @@ def _push_through(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | 
     return collect(_products(collect(moved), tail, work))
 
 
-def rotate(inner: NormalForm, p: Atom) -> NormalForm | None:
-    """Return cI + pR for cI + Rp; None where some other word does not end with p."""
+def rotate(inner: NormalForm, p: Atom, first: bool = False) -> NormalForm | None:
+    """Return cI + pR for cI + Rp (``first``: cI + Rp for cI + pR); None where some word does not have p there."""
     turned: Terms = {}
     for (scalars, w), c in inner.terms.items():
         if not w and scalars:
             return None
-        if w and w[-1] != p:
+        if w and (w[0] if first else w[-1]) != p:
             return None
-        turned[scalars, (p, *w[:-1]) if w else ()] = c
-    return NormalForm((p.rows, p.rows), turned)
+        moved = (*w[1:], p) if first else (p, *w[:-1])
+        turned[scalars, moved if w else ()] = c
+    size = p.cols if first else p.rows
+    return NormalForm((size, size), turned)
 
 
 def _transposed_terms(terms: Terms, work: Work) -> list[tuple[Monomial, Coefficient]]:
