@@ -77,10 +77,10 @@ class Evaluator:
             return self.number(expr)
         if isinstance(expr, Add | MatAdd):
             return reduce(self.add, [self(arg) for arg in expr.args])
+        if isinstance(expr, MatMul):  # before Mul, of which it is a subclass
+            return self._product(expr)
         if isinstance(expr, Mul):
             return reduce(self.times, [self(arg) for arg in expr.args])
-        if isinstance(expr, MatMul):
-            return self._product(expr)
         return self._structure(expr)
 
     def _product(self, expr: MatMul) -> Any:
