@@ -1,7 +1,8 @@
 """The command line: one module per group of commands, nothing heavy imported before a command runs.
 
-Every command prints for people by default and, with ``--json``, exactly one JSON object on standard output; messages,
-warnings and progress go to standard error. Exit codes: 0 success, 1 a check that failed or stayed undecided, 2 bad input.
+Every command prints for people by default and, with ``--json``, exactly one JSON object on standard output;
+messages, warnings and progress go to standard error. Exit codes: 0 success, 1 a check that failed or stayed
+undecided, 2 bad input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command group: turns errors into one line and an exit code, and warnings into one line on standard error."""
+"""The command group: errors become one line and an exit code, warnings one line on standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class SymflowGroup(click.Group):
-    """A click group whose commands return their exit code (None counts as 0) and never show a traceback for input."""
+    """A click group whose commands return their exit code; None counts as 0."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of a working day instead of the alphabet."""

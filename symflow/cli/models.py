@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ _SUFFIX = {"latex": "tex", "html": "html", "sympy": "py", "json": "json"}
 @json_option
 def list_models(as_json: bool) -> None:
     """List models and integrators."""
-    from symflow.integrate.methods import METHODS
+    from symflow.integrate.options import ADAPTIVE, FIXED
     from symflow.models.registry import attention_models
 
     models = [
@@ -37,7 +38,8 @@ def list_models(as_json: bool) -> None:
         }
         for name, model in attention_models().items()
     ]
-    methods = [{"name": name, "about": about} for name, about in METHODS.items()]
+    methods = [{"name": name, "step": "adaptive"} for name in ADAPTIVE]
+    methods += [{"name": name, "step": "fixed, give dt"} for name in FIXED]
     if as_json:
         print_json({"models": models, "energies": [], "integrators": methods})
         return
@@ -46,20 +48,22 @@ def list_models(as_json: bool) -> None:
     for row in models:
         rows.add_row(row["name"], row["score"], row["value"], row["reference"])
     out.print(rows)
-    rows = table("integrator", "")
+    rows = table("integrator", "step")
     for method in methods:
-        rows.add_row(method["name"], method["about"])
+        rows.add_row(method["name"], method["step"])
     out.print(rows)
 
 
 @click.command()
 @click.argument("model")
-@click.option("--format", "form", type=click.Choice(sorted(_SUFFIX)), help="A document instead of the overview.")
+@click.option(
+    "--format", "form", type=click.Choice(sorted(_SUFFIX)), help="A document instead of the overview."
+)
 @click.option("--fragment", is_flag=True, help="Only the part to paste into a paper (latex).")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write into this folder.")
 @json_option
 def derive(model: str, form: str | None, fragment: bool, out: Path | None, as_json: bool) -> None:
-    """Derive the equations of mean and covariance, and check every step."""
+    """Derive the mean-field equations and check every step."""
     from symflow.cli._target import resolve
     from symflow.derive.closure import gaussian_closure
     from symflow.errors import CheckFailed
@@ -112,7 +116,7 @@ def _as_sympy(derivation: Derivation) -> str:
     from sympy import srepr
 
     lines = [
-        f'"""Mean-field equations of {derivation.statement.name}: mean_rhs and cov_rhs in alpha and Sigma."""',
+        f'"""Mean and covariance under {derivation.statement.name}: their drift in alpha and Sigma."""',
         "from sympy import *",
         "",
         f"# {derivation.mean_rhs}",
@@ -130,8 +134,9 @@ def _summary(target: Target, derivation: Derivation, checked: list[tuple[Step, C
     return {
         "model": target.name,
         "statement": statement.name,
-        "score": str(statement.score),
-        "value": str(statement.value),
+        "score": derivation.model.score,
+        "scale": str(derivation.model.scale),
+        "value": derivation.model.value,
         "normalise": statement.normalise,
         "parameters": {symbol.name: _shape(symbol) for symbol in statement.parameters},
         "mean_rhs": str(derivation.mean_rhs),
@@ -162,28 +167,72 @@ def _print_overview(
 ) -> None:
     from rich.markup import escape
 
-    statement = derivation.statement
-    out.print(f"[bold]{escape(derivation.model.title)}[/]  ({statement.reference})")
-    out.print(escape(f"  s(x, y) = {statement.score}"))
-    out.print(escape(f"  v(y)    = {statement.value}"))
+    model = derivation.model
+    given = ", ".join("A = KᵀQ" if s.name == "A" else s.name for s in derivation.statement.parameters)
+    source = f"  ({model.reference})" if model.reference else ""
+    out.print(f"[bold]{escape(model.title)}[/] given {given}{source}")
+    scale = "" if model.scale == 1 else f"{model.scale} · "
+    out.print(escape(f"  s(x, y) = {scale}{model.score}"))
+    out.print(escape(f"  v(y)    = {model.value}"))
     out.print()
     out.print("[bold]Mean and covariance of a Gaussian law[/]")
     out.print(escape(f"  alpha' = {derivation.mean_rhs}"))
     out.print(escape(f"  Sigma' = {derivation.cov_rhs}"))
     rows = table("step", "rule", "checked by")
     for step, seen in checked:
-        rows.add_row(escape(step.title), escape(step.rule), escape(f"✓ {seen.method}"))
+        rows.add_row(escape(_plain(step.title)), escape(_plain(step.rule)), escape(f"✓ {seen.method}"))
     out.print(rows)
-    click.echo(f"For a document: symflow derive {target.name} --format latex", err=True)
+
+
+def _plain(text: str) -> str:
+    r"""Return LaTeX text with inline mathematics as a terminal shows it.
+
+    >>> _plain(r"for $\Sigma \succ 0$")
+    'for Σ ≻ 0'
+    """
+    for command, character in (
+        (r"\succeq", "⪰"),
+        (r"\succ", "≻"),
+        (r"\Sigma", "Σ"),
+        (r"\alpha", "α"),
+        (r"\mu", "μ"),
+        ("$", ""),
+    ):
+        text = text.replace(command, character)
+    return text
 
 
 @click.command()
+@click.argument("what", nargs=-1)
+@click.option(
+    "--format", "form", type=click.Choice(["bibtex", "text", "latex"]), default="bibtex", show_default=True
+)
 @json_option
-def cite(as_json: bool) -> None:
-    """Print the references that the package uses, as BibTeX."""
-    from symflow.references import bibliography, cite as bibtex
+def cite(what: tuple[str, ...], form: str, as_json: bool) -> None:
+    """Print the references: all, by key, or those of a model.
 
+    WHAT is a citation key such as CACP25, the name of a model, or a spec file.
+    """
+    from symflow.references import bibliography
+    from symflow.references import cite as formatted
+
+    known = bibliography()
+    keys = list(dict.fromkeys(key for item in what for key in _citation_keys(item, known))) or list(known)
+    text = formatted(*keys, format=form)
     if as_json:
-        print_json({"references": bibliography(), "bibtex": bibtex()})
+        print_json({"references": {key: known[key] for key in keys}, "format": form, "text": text})
     else:
-        click.echo(bibtex())
+        click.echo(text)
+
+
+def _citation_keys(item: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the key itself, or the keys that a model and the steps of its derivation refer to."""
+    if item in known:
+        return (item,)
+    from symflow.cli._target import resolve
+    from symflow.derive.closure import gaussian_closure
+    from symflow.references import keys_in
+
+    target = resolve(item)
+    derivation = gaussian_closure(target.model, target.given)
+    return keys_in("; ".join([target.model.reference, *(step.reference for step in derivation.steps)]))

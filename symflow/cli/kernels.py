@@ -1,0 +1,90 @@
+"""Commands about compiled kernels and the installation: ``build``, ``cache``, ``config``."""
+
+from __future__ import annotations
+
+import click
+
+from symflow.cli._output import console, json_option, print_json, progress, table
+
+
+@click.command()
+@click.argument("models", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every shipped model in every parametrisation.")
+@json_option
+def build(models: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """Compile kernels for this machine's processor."""
+    if bool(models) == everything:
+        raise click.UsageError("Give models, or --all for every shipped one.")
+    raise NotImplementedError
+
+
+@click.group()
+def cache() -> None:
+    """Show or clear the cache of compiled kernels."""
+
+
+@cache.command()
+@json_option
+def info(as_json: bool) -> None:
+    """Show where the cache is and what it holds."""
+    from symflow.codegen.cache import cache_info
+
+    found = cache_info()
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    out.print(f"{found['path']}: {found['entries']} kernels, {_size(found['bytes'])}", markup=False)
+    if found["kernels"]:
+        rows = table("kernel", "key", "size")
+        for kernel in found["kernels"]:
+            rows.add_row(kernel["name"], kernel["key"][:16], _size(kernel["bytes"]))
+        out.print(rows)
+
+
+@cache.command()
+@json_option
+def clear(as_json: bool) -> None:
+    """Delete every cached kernel."""
+    from symflow.codegen.cache import clear_cache
+
+    removed = clear_cache()
+    if as_json:
+        print_json(removed)
+    else:
+        freed = f"removed {removed['entries']} kernels, {_size(removed['bytes'])}"
+        console().print(f"{removed['path']}: {freed}", markup=False)
+
+
+def _size(count: float) -> str:
+    """Return a number of bytes for people.
+
+    >>> _size(81920)
+    '80.0 KiB'
+    """
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+@click.command()
+@json_option
+def config(as_json: bool) -> None:
+    """Show versions, compiler, compiled parts and folders."""
+    from symflow.config import show_config
+
+    found = show_config()
+    if as_json:
+        print_json(found)
+        return
+    rows = table("what", "is")
+    rows.show_header = False
+    for key, value in found.items():
+        if isinstance(value, dict):
+            for name, version in value.items():
+                rows.add_row(name, version)
+        elif value is not None:
+            rows.add_row(key, " ".join(value) if isinstance(value, list) else str(value))
+    console().print(rows)

@@ -1,0 +1,90 @@
+"""``claims``, ``check``, ``replay``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize("model", ["softmax", "l2"])
+def test_check_gaussian_preservation_and_replay_its_certificate(
+    symflow_command: Any, tmp_path: Path, model: str
+) -> None:
+    path = tmp_path / "proof.json"
+    done = symflow_command("check", "gaussian-preservation", model, "--certificate", path, "--json")
+    assert done.code == 0
+    assert done.json["status"] == "proved"
+    assert done.json["scope"]
+    assert done.json["assumes"]
+    replayed = symflow_command("replay", path, "--json")
+    assert replayed.code == 0
+    assert replayed.json["accepted"] is True
+    assert replayed.json["claim"] == done.json["claim"]
+    assert "accepted" in symflow_command("replay", path).stdout
+
+
+def test_check_of_a_spec_file(symflow_command: Any, examples: Path) -> None:
+    done = symflow_command("check", "gaussian-preservation", examples / "own-score.toml", "--json")
+    assert done.code == 0
+    assert done.json["status"] == "proved"
+
+
+def test_check_output_for_reading_and_as_latex(symflow_command: Any) -> None:
+    shown = symflow_command("check", "gaussian-preservation", "softmax")
+    assert shown.code == 0
+    assert "proved" in shown.stdout
+    assert "\\" in symflow_command("check", "gaussian-preservation", "softmax", "--latex").stdout
+
+
+def test_a_score_that_is_not_quadratic_is_undecided_with_code_one(
+    symflow_command: Any, tmp_path: Path
+) -> None:
+    spec = tmp_path / "quartic.toml"
+    spec.write_text('[model]\nscore = "dot(x, y) - dot(y, y)*dot(y, y)"\n')
+    done = symflow_command("check", "gaussian-preservation", spec, "--json")
+    assert done.code == 1
+    assert done.json["status"] == "undecided"
+    assert (
+        symflow_command("check", "gaussian-preservation", spec, "--certificate", tmp_path / "c.json").code
+        == 1
+    )
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_a_tampered_certificate_is_rejected(symflow_command: Any, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    symflow_command("check", "gaussian-preservation", "softmax", "--certificate", path)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    statement = record["statement"]
+    statement["mean_rhs"] = statement["mean_rhs"] + " + alpha"
+    path.write_text(json.dumps(record), encoding="utf-8")
+    done = symflow_command("replay", path, "--json")
+    assert done.code == 1
+    assert done.json["accepted"] is False
+    assert done.json["reason"]
+    path.write_text("{}", encoding="utf-8")
+    assert symflow_command("replay", path).code == 2
+
+
+def test_claims_table_and_pages(symflow_command: Any) -> None:
+    found = symflow_command("claims", "--json").json["claims"]
+    ids = {claim["id"] for claim in found}
+    assert {"CACP25/gaussian-softmax", "CACP25/gaussian-l2"} <= ids
+    for claim in found:
+        assert claim["quoted"]
+        assert claim["holds"]
+        assert claim["verdict"] in ("proved", "refuted", "supported")
+        assert claim["command"].startswith("symflow check ")
+    assert "CACP25/gaussian-softmax" in symflow_command("claims").stdout
+    assert "<table" in symflow_command("claims", "--format", "html").stdout
+    assert "\\begin{" in symflow_command("claims", "--format", "latex").stdout
+
+
+def test_every_listed_claim_gives_its_documented_verdict(symflow_command: Any) -> None:
+    for claim in symflow_command("claims", "--json").json["claims"]:
+        done = symflow_command(*claim["command"].split()[1:], "--json")
+        assert done.code == 0, claim["id"]
+        assert done.json["status"] == claim["verdict"]

@@ -1,0 +1,108 @@
+"""``list``, ``derive``, ``cite``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_list_names_models_and_integrators(symflow_command: Any) -> None:
+    found = symflow_command("list", "--json").json
+    assert {"softmax", "l2"} <= {row["name"] for row in found["models"]}
+    assert {"dop853", "rk4"} <= {row["name"] for row in found["integrators"]}
+    shown = symflow_command("list").stdout
+    assert "softmax" in shown
+    assert "dop853" in shown
+
+
+@pytest.mark.parametrize("model", ["softmax", "l2"])
+def test_derive_as_json(symflow_command: Any, model: str) -> None:
+
+    found = symflow_command("derive", model, "--json").json
+    assert found["model"] == model
+    assert found["checked"] is True
+    assert all(step["check"]["passed"] for step in found["steps"])
+    assert {step["kind"] for step in found["steps"]} >= {"definition", "lemma", "result"}
+    assert "alpha" in found["mean_rhs"]
+    assert r"\alpha" in found["mean_rhs_latex"]
+
+
+def test_derive_default_is_for_reading(symflow_command: Any) -> None:
+    shown = symflow_command("derive", "softmax")
+    assert shown.code == 0
+    assert "alpha' = V*(I + Sigma*A)*alpha" in shown.stdout
+
+
+def test_derive_latex_document_and_fragment(symflow_command: Any) -> None:
+    document = symflow_command("derive", "softmax", "--format", "latex").stdout
+    fragment = symflow_command("derive", "softmax", "--fragment").stdout
+    assert r"\documentclass" in document
+    assert r"\documentclass" not in fragment
+    assert r"\Sigma" in fragment
+
+
+def test_derive_html_is_a_page(symflow_command: Any) -> None:
+    page = symflow_command("derive", "l2", "--format", "html").stdout
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "<math" in page
+
+
+def test_derive_sympy_rebuilds_the_equations(symflow_command: Any) -> None:
+    from symflow.derive.closure import gaussian_closure
+    from symflow.models.attention.softmax import Softmax
+
+    source = symflow_command("derive", "softmax", "--format", "sympy").stdout
+    names: dict[str, Any] = {}
+    exec(source, names)  # what a user does with it
+    derivation = gaussian_closure(Softmax())
+    assert names["mean_rhs"] == derivation.mean_rhs
+    assert names["cov_rhs"] == derivation.cov_rhs
+
+
+@pytest.mark.parametrize(
+    ("form", "suffix"), [("latex", "tex"), ("html", "html"), ("sympy", "py"), ("json", "json")]
+)
+def test_derive_writes_into_a_new_folder(
+    symflow_command: Any, tmp_path: Path, form: str, suffix: str
+) -> None:
+    folder = tmp_path / "a β" / "b"
+    done = symflow_command("derive", "softmax", "--format", form, "--out", folder)
+    assert done.stdout == ""
+    path = folder / f"softmax.{suffix}"
+    assert str(path) in done.stderr
+    if form == "json":
+        assert json.loads(path.read_text(encoding="utf-8"))["model"] == "softmax"
+    found = symflow_command("derive", "softmax", "--format", form, "--out", folder, "--json").json
+    assert found["path"] == str(path)
+
+
+def test_derive_of_a_spec_file_uses_its_parameters(
+    symflow_command: Any, tmp_path: Path, examples: Path
+) -> None:
+    found = symflow_command("derive", examples / "own-score.toml", "--json").json
+    assert set(found["parameters"]) >= {"Q", "K", "C", "c", "V"}
+    spec = tmp_path / "qk.toml"
+    spec.write_text(
+        '[model]\nattention = "softmax"\n[parameters]\nV = [[1]]\nQ = [[1]]\nK = [[1]]\nbq = [1]\n'
+    )
+    assert {"Q", "K", "V", "bq"} <= set(symflow_command("derive", spec, "--json").json["parameters"])
+
+
+def test_derive_refuses_a_score_that_is_not_quadratic(symflow_command: Any, tmp_path: Path) -> None:
+    spec = tmp_path / "quartic.toml"
+    spec.write_text('[model]\nscore = "dot(x, y) - dot(y, y)*dot(y, y)"\n')
+    done = symflow_command("derive", spec)
+    assert done.code == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "quadratic" in done.stderr
+
+
+def test_cite(symflow_command: Any) -> None:
+    assert "@misc{CACP25" in symflow_command("cite").stdout
+    found = symflow_command("cite", "softmax", "--json").json
+    assert "CACP25" in found["references"]
+    assert "GLPR23" not in found["references"]
+    assert r"\bibitem" in symflow_command("cite", "CACP25", "--format", "latex").stdout
