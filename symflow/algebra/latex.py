@@ -257,8 +257,13 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
             return rest
         if coefficient == -1:
             return f"-{rest}"
-        text = self._factor(coefficient).replace("- ", "-", 1)
-        return _juxtaposed([text, rest])
+        return _juxtaposed([self._coefficient(coefficient), rest])
+
+    def _coefficient(self, coefficient: Any) -> str:
+        if coefficient.is_Rational and not coefficient.is_Integer:
+            sign = "-" if coefficient < 0 else ""
+            return rf"{sign}\tfrac{{{abs(coefficient.p)}}}{{{coefficient.q}}}"
+        return self._factor(coefficient).replace("- ", "-", 1)
 
     # ---- scalars ---------------------------------------------------------------------------------
 
@@ -346,7 +351,8 @@ def _matrix_rank(term: Any) -> int:
 
 def order_matrix_terms(terms: Sequence[Any], write: Any) -> list[Any]:
     """Return the terms of a matrix sum in reading order; it depends on the terms only, not on their order."""
-    ordered = sorted(terms, key=lambda t: (_matrix_rank(t), _transposes(t), _natural(write(abs_term(t)))))
+    kept = [t for t in terms if not t.is_ZeroMatrix] or list(terms[:1])
+    ordered = sorted(kept, key=lambda t: (_matrix_rank(t), _transposes(t), _natural(write(abs_term(t)))))
     first = next((t for t in ordered if not _is_negative(t)), ordered[0])
     return [first, *(t for t in ordered if t is not first)]
 

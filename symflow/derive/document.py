@@ -1,0 +1,279 @@
+r"""Derivation → LaTeX article, LaTeX fragment, HTML page with MathML, notebook display.
+
+A template holds the structure; the formulas come from :mod:`symflow.algebra.latex`. The output depends on the
+derivation only: no date, no version, no path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from sympy import Symbol
+
+from symflow.algebra.latex import aligned, latex, latex_equation
+from symflow.derive.derivation import Derivation
+from symflow.derive.markup import display_to_html, math_to_html, tex_escape, tex_text
+from symflow.derive.steps import Checked, Step
+from symflow.errors import InputError
+from symflow.models.statement import Statement
+from symflow.references import cite, keys_in, reference
+
+__all__ = ["display_to_html", "math_to_html", "repr_latex", "tex_escape", "to_html", "to_latex"]
+
+_ENVIRONMENTS = {"definition": "definition", "lemma": "lemma", "result": "theorem", "step": ""}
+_LABELS = {"definition": "Definition", "lemma": "Lemma", "result": "Theorem", "step": "Step"}
+Seen = Sequence[tuple[Step, Checked]]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One step, ready for a template; every text is LaTeX or HTML."""
+
+    kind: str
+    environment: str
+    number: int
+    label: str
+    title: Any
+    statement: Any
+    display: Any
+    note: Any
+    rule: Any
+    check: Any
+
+
+def to_latex(derivation: Derivation, fragment: bool = False, *, checked: Seen = ()) -> str:
+    """Return the derivation as a complete article, or as a fragment to paste into a paper.
+
+    Parameters
+    ----------
+    derivation : Derivation
+        What to print.
+    fragment : bool
+        Without preamble: paragraphs and displayed formulas that need amsmath and amssymb only.
+    checked : sequence of (Step, Checked)
+        What ``derivation.checked()`` returned, to add a column with the independent checks.
+
+    Raises
+    ------
+    InputError
+        If ``checked`` belongs to another derivation, or a step is of an unknown kind.
+    """
+    blocks = _blocks(derivation, checked, _Latex())
+    keys = _cited(derivation)
+    template = "fragment.tex.jinja" if fragment else "article.tex.jinja"
+    text: str = (
+        _tex_environment()
+        .get_template(template)
+        .render(
+            title=tex_text(derivation.model.title),
+            blocks=blocks,
+            has_checks=bool(checked),
+            references=cite(*keys, format="latex") if keys else "",
+            widest=max(keys, key=len, default=""),
+            keys=", ".join(keys),
+        )
+    )
+    return text
+
+
+def to_html(derivation: Derivation, *, checked: Seen = ()) -> str:
+    """Return the derivation as one self-contained HTML page; formulas are MathML.
+
+    Parameters
+    ----------
+    derivation : Derivation
+        What to print.
+    checked : sequence of (Step, Checked)
+        What ``derivation.checked()`` returned, to add a column with the independent checks.
+
+    Raises
+    ------
+    InputError
+        If ``checked`` belongs to another derivation, or a formula has no MathML.
+    """
+    entries = [reference(key) for key in _cited(derivation)]
+    text: str = (
+        _html_environment()
+        .get_template("page.html.jinja")
+        .render(
+            title=derivation.model.title,
+            blocks=_blocks(derivation, checked, _Html()),
+            has_checks=bool(checked),
+            references=[
+                {"key": e.key, "text": e.to_text().removesuffix(e.get("url")), "url": e.get("url")}
+                for e in entries
+            ],
+            fragment=to_latex(derivation, fragment=True),
+        )
+    )
+    return text
+
+
+def repr_latex(derivation: Derivation) -> str:
+    r"""Return the derived equations as an ``aligned`` block for notebooks.
+
+    Examples
+    --------
+    >>> from symflow.derive.closure import gaussian_closure
+    >>> from symflow.models.attention.softmax import Softmax
+    >>> print(repr_latex(gaussian_closure(Softmax())))
+    $$\begin{aligned}
+    \dot{\alpha} &= V(I+\Sigma A)\alpha \\
+    \dot{\Sigma} &= V\Sigma A\Sigma + \Sigma A^{\top}\Sigma V^{\top}
+    \end{aligned}$$
+    """
+    flow = derivation.flow
+    equations = [(rf"\dot{{{latex(s)}}}", rhs) for s, rhs in zip(flow.states, flow.drift, strict=True)]
+    return f"$${aligned(equations)}$$"
+
+
+class _Latex:
+    """How the parts of a step are written in LaTeX."""
+
+    text = staticmethod(tex_text)
+
+    def rich(self, text: str) -> str:
+        return text
+
+    def display(self, text: str) -> str:
+        return text
+
+    def citation(self, text: str) -> str:
+        keys = keys_in(text)
+        if not keys or not text.startswith(keys[0]):
+            return tex_escape(text)
+        place = text.removeprefix(keys[0]).lstrip(", ")
+        option = f"[{tex_escape(place)}]" if place else ""
+        return rf"\cite{option}{{{keys[0]}}}"
+
+
+class _Html:
+    """How the parts of a step are written in HTML."""
+
+    text = staticmethod(math_to_html)
+    rich = staticmethod(math_to_html)
+    display = staticmethod(display_to_html)
+
+    def citation(self, text: str) -> Any:
+        return text
+
+
+def _blocks(derivation: Derivation, checked: Seen, write: _Latex | _Html) -> list[_Block]:
+    if checked and [step for step, _ in checked] != list(derivation.steps):
+        raise InputError("checked belongs to another derivation; pass derivation.checked()")
+    seen = {id(step): result for step, result in checked}
+    numbers: dict[str, int] = {}
+    blocks = []
+    for step in derivation.steps:
+        if step.kind not in _LABELS:
+            raise InputError(f"step {step.title!r} is of kind {step.kind!r}; known are {', '.join(_LABELS)}")
+        numbers[step.kind] = numbers.get(step.kind, 0) + 1
+        extra = _parameters(derivation) if step.kind == "definition" else ""
+        blocks.append(_block(step, numbers[step.kind], extra, seen.get(id(step)), write))
+    return blocks
+
+
+def _block(step: Step, number: int, extra: str, seen: Checked | None, write: Any) -> _Block:
+    equations = [(_dotted(formula.lhs), formula.rhs) for formula in step.formulas]
+    return _Block(
+        kind=step.kind,
+        environment=_ENVIRONMENTS[step.kind],
+        number=number,
+        label=f"{_LABELS[step.kind]} {number}",
+        title=write.text(step.title),
+        statement=write.rich(step.statement),
+        display=write.display(_display(equations)) if equations else "",
+        note=write.rich(extra) if extra else "",
+        rule=_rule(step, write),
+        check=write.text(seen.method) if seen else "",
+    )
+
+
+def _display(equations: list[tuple[Any, Any]]) -> str:
+    """Return short equations on one line, others aligned."""
+    written = [(latex(lhs), latex(rhs)) for lhs, rhs in equations]
+    is_short = len(written) > 1 and all(len(rhs) < 16 for _, rhs in written)
+    if is_short and len(written) <= 4:
+        return r", \qquad ".join(f"{lhs} = {rhs}" for lhs, rhs in written)
+    return latex_equation(*equations[0]) if len(equations) == 1 else aligned(equations)
+
+
+def _dotted(lhs: Any) -> str:
+    r"""Write ``\dot\alpha`` as ``\dot{\alpha}``, one spelling for every reader."""
+    return re.sub(r"\\dot\s*(\\[A-Za-z]+|[A-Za-z])", r"\\dot{\1}", latex(lhs))
+
+
+def _rule(step: Step, write: Any) -> Any:
+    rule = write.rich(step.rule)
+    if not step.reference:
+        return rule
+    return rule + write.text(", ") + write.citation(step.reference)
+
+
+def _parameters(derivation: Derivation) -> str:
+    """Return the sentence that gives every parameter its space."""
+    statement: Statement = derivation.statement
+    spaces: dict[str, list[str]] = {}
+    for symbol in statement.parameters:
+        spaces.setdefault(_space(symbol), []).append(latex(symbol))
+    if not spaces:
+        return ""
+    listed = ", ".join(rf"${', '.join(names)} \in {space}$" for space, names in spaces.items())
+    product = _is_product(derivation)
+    meaning = (
+        r" Here $A = K^{\top}Q$, so that $\langle Qx, Ky\rangle = \langle Ax, y\rangle$." if product else ""
+    )
+    return f"The parameters are {listed}.{meaning}"
+
+
+def _space(symbol: Any) -> str:
+    if isinstance(symbol, Symbol):
+        return r"\mathbb{R}"
+    rows, cols = (latex(size) for size in symbol.shape)
+    return rf"\mathbb{{R}}^{{{rows}}}" if cols == "1" else rf"\mathbb{{R}}^{{{rows}\times {cols}}}"
+
+
+def _is_product(derivation: Derivation) -> bool:
+    """Whether A stands for KᵀQ: the model states Q and K, the statement has A."""
+    names = {symbol.name for symbol in derivation.statement.parameters}
+    stated = set(derivation.model.parameters)
+    return "A" in names - stated and {"Q", "K"} <= stated - names
+
+
+def _cited(derivation: Derivation) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key for step in derivation.steps for key in keys_in(step.reference)))
+
+
+@lru_cache(maxsize=1)
+def _tex_environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("symflow.derive"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 — LaTeX, escaped by tex_escape
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        block_start_string="((*",
+        block_end_string="*))",
+        variable_start_string="(((",
+        variable_end_string=")))",
+        comment_start_string="((=",
+        comment_end_string="=))",
+    )
+
+
+@lru_cache(maxsize=1)
+def _html_environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("symflow.derive"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

@@ -1,0 +1,147 @@
+r"""Text with ``$…$`` and displayed formulas as HTML with MathML, and plain text as LaTeX.
+
+latex2mathml does the conversion; what browsers following MathML Core need differently is mended here: aligned
+columns, upright Greek capitals, bold symbols, word operators.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from latex2mathml.converter import convert
+from markupsafe import Markup, escape
+
+from symflow.errors import InputError
+
+_TEX_ESCAPES = {mark: rf"\{mark}" for mark in "{}$&#%_"}
+_TEX_ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_TEX_ESCAPES |= {"<": r"\textless{}", ">": r"\textgreater{}"}
+_TEXT_COMMANDS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code"}
+_ALIGNED = re.compile(r"\\(begin|end)\{(?:aligned|align\*?)\}")
+_UPRIGHT = re.compile(r"<mi>((?:&#x003(?:9[1-9A-F]|A[0-9]);)|[Α-Ω])</mi>")
+
+
+def tex_escape(text: str) -> str:
+    r"""Return plain text as LaTeX text.
+
+    Greek letters and other characters that pdflatex does not know become mathematics or ASCII.
+
+    Examples
+    --------
+    >>> tex_escape("50 % of β_1")
+    '50 \\% of \\ensuremath{\\beta}\\_1'
+    """
+    return "".join(_tex_character(char) for char in text)
+
+
+def _tex_character(char: str) -> str:
+    if char in _TEX_ESCAPES:
+        return _TEX_ESCAPES[char]
+    if char.isascii() or "LATIN" in unicodedata.name(char, "") or char in "–—‘’“”…":
+        return char
+    words = unicodedata.name(char, "").split()
+    if words[:1] == ["GREEK"] and words[-2:-1] == ["LETTER"]:
+        return _greek_command(words)
+    return unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode() or f"U+{ord(char):X}"
+
+
+def _greek_command(words: list[str]) -> str:
+    name = {"LAMDA": "LAMBDA", "OMICRON": "o"}.get(words[-1], words[-1]).lower()
+    if "CAPITAL" not in words:
+        return rf"\ensuremath{{\{name}}}" if name != "o" else "o"
+    upright = {"gamma", "delta", "theta", "lambda", "xi", "pi", "sigma", "upsilon", "phi", "psi", "omega"}
+    return rf"\ensuremath{{\{name.capitalize()}}}" if name in upright else name[0].upper()
+
+
+def tex_text(text: str) -> str:
+    r"""Return text with ``$…$`` as LaTeX: mathematics as it is, the rest escaped.
+
+    Examples
+    --------
+    >>> tex_text(r"A & B with $\Sigma$")
+    'A \\& B with $\\Sigma$'
+    """
+    parts = _split_math(text)
+    return "".join(f"${part}$" if is_math else tex_escape(part) for is_math, part in parts)
+
+
+def math_to_html(text: str) -> Markup:
+    r"""Return LaTeX text with inline ``$…$`` as HTML with MathML.
+
+    Parameters
+    ----------
+    text : str
+        Text; ``\emph``, ``\textbf``, ``\texttt``, ``~``, ``--`` and quotes are understood, everything
+        else outside ``$`` is plain text and escaped.
+
+    Raises
+    ------
+    InputError
+        If a formula uses a command that has no MathML.
+
+    Examples
+    --------
+    >>> str(math_to_html("a < b"))
+    'a &lt; b'
+    """
+    parts = (_math(part, "inline") if is_math else _text(part) for is_math, part in _split_math(text))
+    return Markup("").join(parts)
+
+
+def display_to_html(latex: str) -> Markup:
+    r"""Return a displayed formula, perhaps ``aligned``, as MathML.
+
+    Raises
+    ------
+    InputError
+        If the formula uses a command that has no MathML.
+    """
+    body = latex.strip().removeprefix("$$").removesuffix("$$").removeprefix(r"\[").removesuffix(r"\]")
+    return _math(body, "block")
+
+
+def _split_math(text: str) -> list[tuple[bool, str]]:
+    parts = re.split(r"(?<!\\)\$", text)
+    if len(parts) % 2 == 0:
+        raise InputError(f"text with an odd number of $: {text[:80]!r}")
+    return [(index % 2 == 1, part) for index, part in enumerate(parts) if part]
+
+
+def _text(text: str) -> Markup:
+    html = str(escape(text.replace(r"\$", "$").replace(r"\&", "&").replace(r"\%", "%").replace(r"\_", "_")))
+    html = re.sub(r"``|&#39;&#39;", lambda quote: "“" if quote.group() == "``" else "”", html)
+    html = html.replace("---", "—").replace("--", "–").replace("~", " ")
+    for command, tag in _TEXT_COMMANDS.items():
+        html = re.sub(rf"\\{command}\{{([^{{}}]*)\}}", rf"<{tag}>\1</{tag}>", html)
+    return Markup(html)
+
+
+def _math(latex: str, display: str) -> Markup:
+    source = _ALIGNED.sub(r"\\\1{split}", latex)
+    source = re.sub(r"\\(?:mathbf|boldsymbol)\{\\([A-Za-z]+)\}", _bold_greek, source)
+    source = source.replace(r"\\", r"\\ ")
+    html = convert(source, display=display)
+    unknown = re.search(r"<m[io]>\\+([A-Za-z]*)", html)
+    if unknown:
+        raise InputError(f"the LaTeX command \\{unknown[1]} has no MathML: {latex[:80]!r}")
+    return Markup(_mend(html))
+
+
+def _bold_greek(match: re.Match[str]) -> str:
+    name = {"lambda": "lamda"}.get(match[1].lower(), match[1].lower())
+    size, first, base = ("CAPITAL", 0x1D6A8, 0x391) if match[1][0].isupper() else ("SMALL", 0x1D736, 0x3B1)
+    try:
+        letter = unicodedata.lookup(f"GREEK {size} LETTER {name.upper()}")
+    except KeyError:
+        return match[0]
+    return chr(first + ord(letter) - base)
+
+
+def _mend(html: str) -> str:
+    html = _UPRIGHT.sub(r'<mi mathvariant="normal">\1</mi>', html)
+    html = re.sub(r"<mo>([A-Za-z]{2,})</mo>", r"<mi>\1</mi>", html)
+    html = re.sub(r'<mtd columnalign="(left|right|center)">', r'<mtd style="text-align:\1">', html)
+    html = html.replace("<mo>&#x0002F;</mo>", '<mo lspace="0" rspace="0">/</mo>')
+    html = html.replace("<mo>&#x022A4;</mo>", '<mo lspace="0" rspace="0">&#x022A4;</mo>')
+    return html.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
