@@ -10,7 +10,7 @@ from symflow.algebra.terms import terms
 from symflow.errors import NotAffine
 
 
-def affine_parts(expression: Any, y: MatrixSymbol, symmetric: tuple[MatrixSymbol, ...] = ()) -> tuple[Any, Any]:
+def affine_parts(expression: Any, y: MatrixSymbol, symmetric: tuple[Any, ...] = ()) -> tuple[Any, Any]:
     """Return (M, m) with ``expression = M*y + m`` and both free of ``y``.
 
     Parameters

@@ -26,7 +26,7 @@ def is_negative_semidefinite(expression: Any, symmetric: tuple[MatrixSymbol, ...
     return all(_is_negative_square(*term, symmetric) for term in terms(expression, symmetric))
 
 
-def _is_negative_square(coefficient: Any, factors: tuple[Any, ...], symmetric: tuple[MatrixSymbol, ...]) -> bool:
+def _is_negative_square(coefficient: Any, factors: tuple[Any, ...], symmetric: tuple[Any, ...]) -> bool:
     """Whether c·M₁…Mₙ has c ≤ 0 and reads the same when transposed, with no factor in the middle."""
     if all(factor.is_Identity for factor in factors):
         return bool(coefficient.is_nonpositive)

@@ -104,8 +104,8 @@ def _affine_velocity(statement: Statement, alpha: MatrixSymbol, sigma: MatrixSym
         weight, shift = affine_parts(statement.value, y)
     except (NotQuadratic, NotAffine) as error:
         raise ClosureUndecided(
-            f"{statement.name}: whether Gaussians are preserved is undecided: {error}. The closure needs a score "
-            "yᵀBx + ½yᵀCy + cᵀy + r(x) and an affine value"
+            f"{statement.name}: whether Gaussians are preserved is undecided: {error}. "
+            "The closure needs a score yᵀBx + ½yᵀCy + cᵀy + r(x) and an affine value"
         ) from error
     shift = MatAdd(shift, statement.output).doit()
     gain = _product(weight, _gain(form, sigma))
@@ -149,7 +149,9 @@ def _plus_transpose(half: Any, sigma: MatrixSymbol) -> Any:
     return MatAdd(half, transposed(half, (sigma,)))
 
 
-def _steps(model: AttentionModel, statement: Statement, velocity: _AffineVelocity, flow: Flow) -> tuple[Step, ...]:
+def _steps(
+    model: AttentionModel, statement: Statement, velocity: _AffineVelocity, flow: Flow
+) -> tuple[Step, ...]:
     return (
         _definition(model, statement),
         _decomposition(statement, velocity.form),
@@ -169,8 +171,8 @@ def _definition(model: AttentionModel, statement: Statement) -> Step:
     return Step(
         kind="definition",
         title=model.title,
-        statement=r"Tokens with law $\mu$ on $\mathbb{R}^d$ move with the velocity field $\Gamma_\mu$, that is "
-        r"$\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$, where",
+        statement=r"Tokens with law $\mu$ on $\mathbb{R}^d$ move with the velocity field $\Gamma_\mu$, "
+        r"that is $\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$, where",
         formulas=(Formula(r"\Gamma_\mu(x)", average), Formula("s(x,y)", statement.score)),
         rule="definition",
         reference=statement.reference,
@@ -203,8 +205,9 @@ def _tilting_lemma() -> Step:
         kind="lemma",
         title="Gaussian tilting",
         statement=r"Let $\mu = \mathcal{N}(\alpha,\Sigma)$ with $\Sigma \succeq 0$, possibly singular, and "
-        r"$\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$. The law with density proportional to $e^{s(x,y)}$ with "
-        r"respect to $\mu(dy)$ is Gaussian with covariance $(I-\Sigma C)^{-1}\Sigma$ and mean",
+        r"$\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$. The law with density proportional to "
+        r"$e^{s(x,y)}$ with respect to $\mu(dy)$ is Gaussian with covariance "
+        r"$(I-\Sigma C)^{-1}\Sigma$ and mean",
         formulas=(Formula("m(x)", mean),),
         rule=r"complete the square for $\Sigma \succ 0$; both sides are continuous in $\Sigma \succeq 0$",
         reference="CACP25, Section 4",
@@ -261,10 +264,10 @@ def _closure_lemma() -> Step:
     return Step(
         kind="lemma",
         title="Closure",
-        statement=r"If $\Gamma_\mu(x) = b + L(x-\alpha)$ for every $\mu = \mathcal{N}(\alpha,\Sigma)$, with $b$ and $L$ "
-        r"locally Lipschitz in $(\alpha,\Sigma)$, then Gaussian data stay Gaussian as long as the solution below "
-        r"exists. Moreover $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^{\top}$ with $\dot\Phi = L\Phi$, $\Phi(0) = I$, so "
-        r"$\operatorname{rank}\Sigma(t)$ is constant.",
+        statement=r"If $\Gamma_\mu(x) = b + L(x-\alpha)$ for every $\mu = \mathcal{N}(\alpha,\Sigma)$, with "
+        r"$b$ and $L$ locally Lipschitz in $(\alpha,\Sigma)$, then Gaussian data stay Gaussian as long as "
+        r"the solution below exists. Moreover $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^{\top}$ with "
+        r"$\dot\Phi = L\Phi$, $\Phi(0) = I$, so $\operatorname{rank}\Sigma(t)$ is constant.",
         formulas=(
             Formula(r"\dot\alpha", "b"),
             Formula(r"\dot\Sigma", r"L\Sigma + \Sigma L^{\top}"),
@@ -282,7 +285,8 @@ def _result(statement: Statement, velocity: _AffineVelocity, flow: Flow) -> Step
     return Step(
         kind="result",
         title=f"Gaussian closure of {statement.name}",
-        statement=r"If $\mu(0) = \mathcal{N}(\alpha_0,\Sigma_0)$, then $\mu(t) = \mathcal{N}(\alpha(t),\Sigma(t))$, where",
+        statement=r"If $\mu(0) = \mathcal{N}(\alpha_0,\Sigma_0)$, then "
+        r"$\mu(t) = \mathcal{N}(\alpha(t),\Sigma(t))$, where",
         formulas=(Formula(r"\dot\alpha", flow.drift[0]), Formula(r"\dot\Sigma", flow.drift[1])),
         rule="closure lemma",
         reference=statement.reference,

@@ -79,7 +79,9 @@ class Derivation:
         InputError
             If a name does not occur.
         """
-        present = {s.name: s for e in self.flow.drift for s in e.free_symbols if isinstance(s, Symbol) or s.is_symbol}
+        present = {
+            s.name: s for e in self.flow.drift for s in e.free_symbols if isinstance(s, Symbol) or s.is_symbol
+        }
         unknown = sorted(set(values) - set(present))
         if unknown:
             raise InputError(f"{unknown[0]!r} does not occur; the symbols are {', '.join(sorted(present))}")

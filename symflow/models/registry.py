@@ -27,7 +27,11 @@ def attention_models() -> dict[str, type[AttentionModel]]:
         module = importlib.import_module(module_info.name)
         for _, member in inspect.getmembers(module, inspect.isclass):
             declared_here = member.__module__ == module.__name__
-            if declared_here and issubclass(member, AttentionModel) and isinstance(vars(member).get("name"), str):
+            if (
+                declared_here
+                and issubclass(member, AttentionModel)
+                and isinstance(vars(member).get("name"), str)
+            ):
                 found |= {member.name: member} if member.name and member.score else {}
     return dict(sorted(found.items()))
 

@@ -77,7 +77,9 @@ def test_the_key_bias_matters_for_l2_only():
     assert same(derivation.mean_rhs, V * mean + bv + bo)
 
 
-@pytest.mark.parametrize(("beta", "temperature", "scale"), [(2, 1, 2), (0.5, 1, Rational(1, 2)), (1, "sqrt(32)", 1 / sqrt(32))])
+@pytest.mark.parametrize(
+    ("beta", "temperature", "scale"), [(2, 1, 2), (0.5, 1, Rational(1, 2)), (1, "sqrt(32)", 1 / sqrt(32))]
+)
 def test_the_scale_multiplies_A(beta, temperature, scale):
     derivation = gaussian_closure(Softmax(beta=beta, temperature=temperature))
     assert same(derivation.mean_rhs, V * (I + scale * Sigma * A) * alpha)
@@ -85,7 +87,9 @@ def test_the_scale_multiplies_A(beta, temperature, scale):
     assert same(derivation.cov_rhs, half + half.T)
 
 
-@pytest.mark.parametrize(("model", "given"), ALL, ids=lambda value: getattr(value, "name", None) or "-".join(sorted(value)))
+@pytest.mark.parametrize(
+    ("model", "given"), ALL, ids=lambda value: getattr(value, "name", None) or "-".join(sorted(value))
+)
 def test_every_step_passes_its_independent_check(model, given):
     assert gaussian_closure(model, given).check() is True
 
@@ -112,7 +116,9 @@ def test_a_user_score_from_text_derives_like_a_class():
     assert ours.check()
 
 
-@pytest.mark.parametrize("score", ["dot(x,y)**2*norm2(y)", "exp(dot(x, y))", "norm2(y)**2", "Max(dot(x, A*y), 0)"])
+@pytest.mark.parametrize(
+    "score", ["dot(x,y)**2*norm2(y)", "exp(dot(x, y))", "norm2(y)**2", "Max(dot(x, A*y), 0)"]
+)
 def test_a_score_that_is_not_quadratic_is_undecided(score):
     with pytest.raises(ClosureUndecided, match="undecided"):
         gaussian_closure(Attention(score))

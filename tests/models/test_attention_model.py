@@ -91,7 +91,11 @@ def test_a_user_score_as_sympy_or_text_is_the_same_model():
     A, C = MatrixSymbol("A", d, d), MatrixSymbol("C", d, d)
     from_sympy = Attention(y.T * A * x + y.T * C * y / 2)
     from_text = Attention("dot(y, A*x) + dot(y, C*y)/2")
-    assert dict(from_sympy.parameters) == dict(from_text.parameters) == {"A": ("d", "d"), "C": ("d", "d"), "V": ("d", "d")}
+    assert (
+        dict(from_sympy.parameters)
+        == dict(from_text.parameters)
+        == {"A": ("d", "d"), "C": ("d", "d"), "V": ("d", "d")}
+    )
     assert identical(from_sympy.statement().score, from_text.statement().score)
 
 

@@ -162,15 +162,21 @@ class AttentionModel:
         for name in sorted(names - set(known)):
             hint = difflib.get_close_matches(name, known, 1)
             suggestion = f" Did you mean {hint[0]!r}?" if hint else ""
-            raise InputError(f"parameter {name!r} is unknown to {self.name}.{suggestion} It knows {', '.join(known)}")
+            raise InputError(
+                f"parameter {name!r} is unknown to {self.name}.{suggestion} It knows {', '.join(known)}"
+            )
         product = self._gives_product(names)
         if product:
             self._refuse_product(names)
         required = set(self.parameters) - ({"Q", "K"} if product else set())
         missing = [name for name in self.parameters if name in required - names]
         if missing:
-            choice = " (or A = KᵀQ for Q and K)" if {"Q", "K"} & set(missing) and self.accepts_product() else ""
-            raise InputError(f"parameter {missing[0]!r} of {self.name} is missing; give {', '.join(missing)}{choice}")
+            choice = (
+                " (or A = KᵀQ for Q and K)" if {"Q", "K"} & set(missing) and self.accepts_product() else ""
+            )
+            raise InputError(
+                f"parameter {missing[0]!r} of {self.name} is missing; give {', '.join(missing)}{choice}"
+            )
 
     def _refuse_product(self, names: frozenset[str]) -> None:
         if {"Q", "K"} & names:
@@ -205,7 +211,12 @@ def exact_scalar(name: str, value: Any, *, allow_zero: bool) -> Expr:
             raise InputError(f"{name} = {value!r} is not finite; give a number {bound}")
         value = Rational(repr(float(value))) if not isinstance(value, numbers.Rational) else Rational(value)
     exact = sympify(value)
-    if exact.is_extended_real is False or exact.is_infinite or exact.is_negative or (exact.is_zero and not allow_zero):
+    if (
+        exact.is_extended_real is False
+        or exact.is_infinite
+        or exact.is_negative
+        or (exact.is_zero and not allow_zero)
+    ):
         raise InputError(f"{name} = {value} is out of its domain; give a number {bound}")
     return exact
 
