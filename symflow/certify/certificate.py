@@ -1,0 +1,167 @@
+"""Certificates: claims with their proof objects, as JSON.
+
+A certificate stores the claim id, the *statement* (model, system and domain, as text of the small grammar),
+the scope and lemmas it admits to, the kind of its proof object, and the proof object.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from symflow.errors import CertificateError
+
+FORMAT = "symflow-certificate"
+VERSION = 1
+_STATUSES = ("proved", "refuted")
+_KEYS = ("format", "version", "claim", "status", "kind", "statement", "scope", "assumes", "proof", "versions")
+MAX_CHARACTERS = 4_000_000  #: of a certificate file
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A claim together with an object that proves it.
+
+    Attributes
+    ----------
+    claim : str
+        Id of the claim.
+    status : str
+        ``"proved"`` or ``"refuted"``.
+    kind : str
+        Name of the kind of proof object.
+    statement : Mapping
+        What is claimed, as text.
+    scope : str
+        For what it is claimed; follows from the statement and must agree with it.
+    assumes : tuple of str
+        Names of the lemmas used; follows from the proof and must agree with it.
+    proof : Mapping
+        The proof object.
+    versions : Mapping of str to str
+        Of the software that wrote it; for information only.
+    """
+
+    claim: str
+    status: str
+    kind: str
+    statement: Mapping[str, Any]
+    scope: str
+    assumes: tuple[str, ...]
+    proof: Mapping[str, Any]
+    versions: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def to_json(self, indent: int | None = 1) -> str:
+        """Return the certificate as JSON text."""
+        return json.dumps(self.to_record(), indent=indent, ensure_ascii=False)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the certificate as plain data."""
+        own = {key: getattr(self, key) for key in _KEYS[2:]}
+        return {"format": FORMAT, "version": VERSION, **own, "assumes": list(self.assumes)}
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read a certificate from JSON text.
+
+        Raises
+        ------
+        CertificateError
+            If the text is not JSON or does not follow the schema; the message names the fault.
+        """
+        return cls.from_record(_load(text))
+
+    @classmethod
+    def from_record(cls, record: Any) -> Certificate:
+        """Read a certificate from plain data; raises `CertificateError` as :meth:`from_json`."""
+        _check_record(record)
+        return cls(**{key: record[key] for key in _KEYS[2:]} | {"assumes": tuple(record["assumes"])})
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certificate:
+        """Read a certificate, or the one inside a verdict, from a file.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be read or does not follow the schema.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CertificateError(f"certificate {str(path)!r} cannot be read: {error}") from error
+        record = _load(text)
+        if (
+            isinstance(record, dict)
+            and "format" not in record
+            and isinstance(record.get("certificate"), dict)
+        ):
+            record = record["certificate"]
+        return cls.from_record(record)
+
+
+def software() -> dict[str, str]:
+    """Return the versions that are written into new certificates."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in ("symflow", "sympy")}}
+
+
+def _version(name: str) -> str:
+    try:
+        return str(metadata.version(name))
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "source"
+
+
+def _load(text: str) -> Any:
+    if len(text) > MAX_CHARACTERS:
+        raise CertificateError(
+            f"a certificate of {len(text)} characters is too long (at most {MAX_CHARACTERS})"
+        )
+    try:
+        return json.loads(text, object_pairs_hook=_refuse_repeated)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise CertificateError(f"the certificate is not JSON: {error}") from error
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise CertificateError(f"the key {repeated!r} is given twice")
+    return found
+
+
+def _check_record(record: Any) -> None:
+    if not isinstance(record, Mapping):
+        raise CertificateError("a certificate is a JSON object")
+    missing = [key for key in _KEYS if key not in record]
+    unknown = [str(key) for key in record if key not in _KEYS]
+    if missing or unknown:
+        fault = f"lacks {', '.join(missing)}" if missing else f"has the unknown key {', '.join(unknown)}"
+        raise CertificateError(f"the certificate {fault}; its keys are {', '.join(_KEYS)}")
+    if record["format"] != FORMAT:
+        raise CertificateError(f"format is {record['format']!r}, expected {FORMAT!r}")
+    if record["version"] != VERSION or isinstance(record["version"], bool):
+        raise CertificateError(f"version {record['version']!r} cannot be read; this is version {VERSION}")
+    for key in ("claim", "status", "kind", "scope"):
+        if not isinstance(record[key], str):
+            raise CertificateError(f"{key!r} must be text")
+    if record["status"] not in _STATUSES:
+        raise CertificateError(f"status {record['status']!r}: a certificate is for {' or '.join(_STATUSES)}")
+    for key in ("statement", "proof", "versions"):
+        if not isinstance(record[key], Mapping):
+            raise CertificateError(f"{key!r} must be an object")
+    if not isinstance(record["assumes"], (list, tuple)) or not all(
+        isinstance(a, str) for a in record["assumes"]
+    ):
+        raise CertificateError("'assumes' must be a list of names of lemmas")

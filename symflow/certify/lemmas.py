@@ -1,0 +1,207 @@
+r"""The closed list of facts of analysis that certificates may use, each with its source.
+
+Everything else in a certificate is exact algebra. A verdict lists the lemmas it used in ``assumes``; the
+replay checks the hypotheses of each lemma, line by line, before it grants the conclusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Rational
+
+from symflow.certify.rules.rule import Inference, Rule
+from symflow.certify.terms import Rejected, as_scalar, is_matrix, multiply, quadratic, total
+
+_HALF = Rational(1, 2)
+
+
+@dataclass(frozen=True)
+class Lemma:
+    r"""A cited fact.
+
+    Attributes
+    ----------
+    name : str
+        As written in certificates and in ``Verdict.assumes``.
+    title : str
+        For readers.
+    statement : str
+        The precise statement, LaTeX text.
+    hypotheses : tuple of str
+        What the premises of a line that uses it must be, in order.
+    citation : str
+        Where it is proved.
+    rule : Rule
+        Checks the hypotheses and the conclusion of a line.
+    """
+
+    name: str
+    title: str
+    statement: str
+    hypotheses: tuple[str, ...]
+    citation: str
+    rule: Rule
+
+
+def _gaussian_integral(line: Inference) -> None:
+    line.require("tilted-mean")
+    line.count(4)
+    names, given = line.variables, line.arguments
+    noise, key = line.symbol(names.noise), line.symbol(names.key)
+    token = total([line.symbol(names.mean), multiply(line.symbol(names.factor), noise)])
+    covariance, square = line.premise(0, "equal"), line.premise(1, "equal")
+    line.same(covariance["left"], line.symbol(names.covariance), "premise 1 is not about the covariance")
+    factor = line.symbol(names.factor)
+    line.same(covariance["right"], multiply(factor, factor.T), "premise 1 is not a factorisation")
+    precision = line.premise(2, "definite")["matrix"]
+    for term in (precision, given["centre"], given["rest"]):
+        line.terms.require_free(term, [names.noise], "what is left beside the square")
+    score = line.conclusion["score"].xreplace({key: token})
+    exponent = total([as_scalar(score), -_HALF * as_scalar(multiply(noise.T, noise))])
+    line.same(square["left"], exponent, "premise 2 is not about the exponent")
+    shifted = total([noise, multiply(-1, given["centre"])])
+    completed = total([-_HALF * quadratic(shifted, precision), as_scalar(given["rest"])])
+    line.same(square["right"], completed, "premise 2 does not complete the square")
+    _check_affine_value(line, token)
+
+
+def _check_affine_value(line: Inference, token: Any) -> None:
+    names, given = line.variables, line.arguments
+    slope, offset, value = given["slope"], given["offset"], line.premise(3, "equal")
+    for term in (slope, offset):
+        line.terms.require_free(term, [names.key, names.noise], "the coefficients of the value")
+    line.same(value["left"], line.conclusion["value"], "premise 4 is not about the value")
+    affine = total([multiply(slope, line.symbol(names.key)), offset])
+    line.same(value["right"], affine, "premise 4 is not affine in the key")
+    centre = total([line.symbol(names.mean), multiply(line.symbol(names.factor), given["centre"])])
+    line.same(line.conclusion["mean"], total([multiply(slope, centre), offset]), "not the tilted mean")
+
+
+def _linear_in_covariance(line: Inference, equation: Any, gradient: Any) -> None:
+    """The premise says ``cov_rhs = LΣ + ΣLᵀ`` with L a function of the state and the parameters."""
+    line.terms.require_free(gradient, line.variables.outside_state, "the velocity gradient")
+    covariance = line.symbol(line.variables.covariance)
+    lyapunov = total([multiply(gradient, covariance), multiply(covariance, gradient.T)])
+    line.same(equation["right"], lyapunov, "the premise is not of the form LΣ + ΣLᵀ")
+
+
+def _cauchy_lipschitz(line: Inference) -> None:
+    line.require("local-flow")
+    line.count(1)
+    equation = line.premise(0, "equal")
+    line.same(
+        equation["left"], line.conclusion["cov_rhs"], "the premise is not about the covariance equation"
+    )
+    _linear_in_covariance(line, equation, line.arguments["gradient"])
+    for field in ("mean_rhs", "cov_rhs"):
+        term = line.conclusion[field]
+        line.terms.require_free(term, line.variables.outside_state, f"{field}")
+        if not is_matrix(term):
+            raise Rejected(f"{field} must be a matrix")
+
+
+def _liouville(line: Inference) -> None:
+    line.require("congruence")
+    line.count(2)
+    flow, equation = line.premise(0, "local-flow"), line.premise(1, "equal")
+    line.same(flow["cov_rhs"], line.conclusion["cov_rhs"], "premise 1 is about another equation")
+    line.same(equation["left"], line.conclusion["cov_rhs"], "premise 2 is about another equation")
+    _linear_in_covariance(line, equation, line.conclusion["gradient"])
+
+
+def _affine_pushforward(line: Inference) -> None:
+    line.require("gaussian-solution")
+    line.count(4)
+    done = line.conclusion
+    tilted, velocity = line.premise(0, "tilted-mean"), line.premise(1, "equal")
+    flow, congruence = line.premise(2, "local-flow"), line.premise(3, "congruence")
+    line.same(tilted["score"], done["score"], "premise 1 is about another score")
+    line.same(tilted["value"], done["value"], "premise 1 is about another value")
+    line.same(
+        velocity["left"], total([done["output"], tilted["mean"]]), "premise 2 is not about the velocity"
+    )
+    query, mean = (line.symbol(name) for name in (line.variables.query, line.variables.mean))
+    gradient = congruence["gradient"]
+    line.terms.require_free(done["mean_rhs"], line.variables.outside_state, "mean_rhs")
+    line.terms.require_free(gradient, line.variables.outside_state, "the velocity gradient")
+    line.terms.require_free(done["output"], line.variables.outside_state, "the output")
+    affine = total([done["mean_rhs"], multiply(gradient, total([query, multiply(-1, mean)]))])
+    line.same(velocity["right"], affine, "premise 2 is not affine in the query")
+    for field in ("mean_rhs", "cov_rhs"):
+        line.same(flow[field], done[field], f"premise 3 has another {field}")
+    line.same(congruence["cov_rhs"], done["cov_rhs"], "premise 4 has another cov_rhs")
+
+
+def _lemma(
+    name: str,
+    title: str,
+    statement: str,
+    hypotheses: tuple[str, ...],
+    citation: str,
+    check: Callable[[Inference], None],
+    arguments: tuple[str, ...] = (),
+) -> Lemma:
+    return Lemma(name, title, statement, hypotheses, citation, Rule(name, title, check, arguments))
+
+
+LEMMAS: dict[str, Lemma] = {
+    lemma.name: lemma
+    for lemma in (
+        _lemma(
+            "gaussian-integral",
+            "Gaussian integral",
+            r"Let $\Sigma = FF^\top$ and $\mu = \mathcal{N}(\alpha, \Sigma)$, the law of $\alpha + Fz$ with "
+            r"$z \sim \mathcal{N}(0, I)$. If $s(x, \alpha + Fz) - \tfrac12 |z|^2 = "
+            r"-\tfrac12 (z - \zeta)^\top T (z - \zeta) + \kappa$ with $T \succ 0$ and $T, \zeta, \kappa$ "
+            "free of $z$, "
+            r"then $e^{s(x,\cdot)}$ is $\mu$-integrable, under the normalised weight $z$ has law "
+            r"$\mathcal{N}(\zeta, T^{-1})$, and $y \mapsto Wy + w$ has the average $W(\alpha + F\zeta) + w$.",
+            ("Σ = FFᵀ", "the completed square", "T ≻ 0", "the value is affine in the key"),
+            "Anderson, An Introduction to Multivariate Statistical Analysis, 3rd ed. (2003), Section 2.3",
+            _gaussian_integral,
+            ("centre", "rest", "slope", "offset"),
+        ),
+        _lemma(
+            "cauchy-lipschitz",
+            "Cauchy–Lipschitz",
+            r"A vector field that is continuous in time and smooth on an open set has from every start one "
+            "maximal "
+            r"solution. The inverses in the field were shown to exist on the domain of the claim; "
+            "invertibility is an "
+            r"open condition, so the field is smooth on a neighbourhood of it, and a right-hand side "
+            r"$L\Sigma + \Sigma L^\top$ keeps symmetric matrices symmetric.",
+            ("covariance' = LΣ + ΣLᵀ",),
+            "Hartman, Ordinary Differential Equations (1964), Theorems II.1.1 and II.3.1",
+            _cauchy_lipschitz,
+            ("gradient",),
+        ),
+        _lemma(
+            "liouville",
+            "Linear flows and Liouville's formula",
+            r"Let $\Sigma' = L(t)\Sigma + \Sigma L(t)^\top$ with $L$ continuous on an interval, and $\Phi' "
+            r"= L\Phi$, "
+            r"$\Phi(0) = I$. Then $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^\top$, and "
+            r"$\det\Phi(t) = \exp\int_0^t \operatorname{tr} L \neq 0$.",
+            ("a maximal solution", "covariance' = LΣ + ΣLᵀ"),
+            "Hartman, Ordinary Differential Equations (1964), Theorem IV.1.2",
+            _liouville,
+        ),
+        _lemma(
+            "affine-pushforward",
+            "Affine velocities transport Gaussians",
+            r"Let $\alpha' = b$ and $\Sigma' = L\Sigma + \Sigma L^\top$ with $b$, $L$ continuous in time. "
+            "The flow of "
+            r"the velocity $x \mapsto b + L(x - \alpha)$ is affine and carries $\mathcal{N}(\alpha(0), "
+            r"\Sigma(0))$ to "
+            r"$\mathcal{N}(\alpha(t), \Sigma(t))$, which therefore solves "
+            r"$\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$ weakly wherever $\Gamma_\mu$ is "
+            "that velocity.",
+            ("the average of the value", "the velocity is affine", "a maximal solution", "Σ(t) = ΦΣ(0)Φᵀ"),
+            "Ambrosio, Gigli, Savaré, Gradient Flows (2008), Lemma 8.1.6",
+            _affine_pushforward,
+        ),
+    )
+}

@@ -1,0 +1,46 @@
+"""Propositions: what a claim says, computed from the statement that a certificate stores.
+
+A module of this folder lists its propositions in ``PROPOSITIONS``; the folder is scanned.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+
+from symflow.certify.propositions.proposition import Goal, Proposition
+from symflow.errors import CertificateError
+
+__all__ = ["Goal", "Proposition", "proposition", "propositions"]
+
+
+@functools.cache
+def propositions() -> dict[str, Proposition]:
+    """Return every proposition by claim id.
+
+    Examples
+    --------
+    >>> "gaussian-preservation" in propositions()
+    True
+    """
+    found: dict[str, Proposition] = {}
+    for info in pkgutil.iter_modules(__path__, __name__ + "."):
+        for entry in getattr(importlib.import_module(info.name), "PROPOSITIONS", ()):
+            found[entry.claim] = entry
+    return found
+
+
+def proposition(claim: str) -> Proposition:
+    """Return what the claim called ``claim`` says.
+
+    Raises
+    ------
+    CertificateError
+        If no proposition has that id.
+    """
+    if claim not in propositions():
+        raise CertificateError(
+            f"claim {claim!r} is unknown; certificates exist for {', '.join(propositions())}"
+        )
+    return propositions()[claim]

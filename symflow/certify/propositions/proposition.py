@@ -1,0 +1,54 @@
+"""The interface between the statement of a claim and the proof objects that establish it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from symflow.certify.judgement import Judgement
+from symflow.certify.rules.rule import Variables
+from symflow.certify.terms import Terms
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a proof must reach and what it may start from.
+
+    Attributes
+    ----------
+    terms : Terms
+        The symbols of the statement.
+    variables : Variables
+        The bound names.
+    hypotheses : Mapping of str to Judgement
+        What the statement assumes, by the ids that lines may cite.
+    conclusion : Judgement
+        What the last line must say.
+    """
+
+    terms: Terms
+    variables: Variables
+    hypotheses: Mapping[str, Judgement]
+    conclusion: Judgement
+
+
+class Proposition(ABC):
+    """The meaning of one claim id."""
+
+    claim: str
+
+    @abstractmethod
+    def goal(self, statement: Any, names: Mapping[str, str]) -> Goal:
+        """Return what must be proved for ``statement``; ``names`` are the proof's own bound names.
+
+        Raises
+        ------
+        CertificateError
+            If the statement is malformed or is not an instance of the claim.
+        """
+
+    @abstractmethod
+    def scope(self, statement: Any) -> str:
+        """Return in words for which sizes, states and parameters the claim is made."""

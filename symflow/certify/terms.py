@@ -1,0 +1,231 @@
+"""The symbol table of a certificate: reading terms, what they depend on, where they are defined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sympy import (
+    Expr,
+    Integer,
+    Inverse,
+    MatPow,
+    MatrixExpr,
+    MatrixSymbol,
+    Pow,
+    Symbol,
+    Trace,
+    cos,
+    erf,
+    exp,
+    preorder_traversal,
+    sin,
+    tanh,
+)
+from sympy.core.function import Function
+
+from symflow.algebra.grammar import parse
+from symflow.algebra.symbols import dimension, matrix
+from symflow.algebra.words import identical
+from symflow.errors import CertificateError, InputError
+
+#: functions that are finite and smooth on the whole real line
+_SMOOTH = (exp, sin, cos, tanh, erf)
+_NAME = re.compile(r"[^\x00-\x1f\x7f]+")
+
+
+class Rejected(Exception):
+    """A line does not follow; the message says why."""
+
+
+class Terms:
+    """Symbols with shapes, definitions made along the way, and inverses proved to exist.
+
+    Parameters
+    ----------
+    shapes : Mapping of str to sequence of str
+        Name to sizes: ``()`` a scalar, ``("d",)`` a vector, ``("k", "d")`` a matrix.
+    signs : Mapping of str to str
+        Scalars that the claim assumes ``"nonnegative"`` or ``"positive"``.
+    symmetric : tuple of str
+        Matrices that the claim takes symmetric.
+    """
+
+    def __init__(
+        self, shapes: Mapping[str, tuple[str, ...]], signs: Mapping[str, str], symmetric: tuple[str, ...] = ()
+    ) -> None:
+        sizes = sorted({size for shape in shapes.values() for size in shape if not size.isdecimal()})
+        _refuse_bad_names([*shapes, *sizes])
+        self.symbols: dict[str, Any] = {size: dimension(size) for size in sizes}
+        self.symbols |= {
+            name: make_symbol(name, shape, signs.get(name, "")) for name, shape in shapes.items()
+        }
+        self.signs = dict(signs)
+        self.symmetric = tuple(self.symbols[name] for name in symmetric)
+        self.definitions: dict[str, Any] = {}
+        self.invertible: list[Any] = []
+        self._invertible_seen: set[Any] = set()
+
+    def read(self, text: str) -> Any:
+        """Return the expression that ``text`` stands for.
+
+        Raises
+        ------
+        GrammarError
+            If the text cannot be read, a name is unknown, or shapes do not fit.
+        """
+        return parse(text, self.symbols)
+
+    def define(self, name: str, value: Any) -> None:
+        """Add the new symbol ``name`` that stands for ``value``."""
+        if name in self.symbols:
+            raise Rejected(f"the name {name!r} is already taken, a definition needs a new one")
+        _refuse_bad_names([name])
+        self.symbols[name] = matrix(name, *value.shape) if is_matrix(value) else Symbol(name, real=True)
+        self.definitions[name] = value
+
+    def depends_on(self, expr: Any) -> frozenset[str]:
+        """Return the names in ``expr``, definitions included down to their bottom."""
+        names: set[str] = set()
+        pending = [symbol.name for symbol in expr.free_symbols]
+        while pending:
+            name = pending.pop()
+            if name not in names:
+                names.add(name)
+                if name in self.definitions:
+                    pending += [symbol.name for symbol in self.definitions[name].free_symbols]
+        return frozenset(names)
+
+    def require_free(self, expr: Any, names: Iterable[str], what: str) -> None:
+        """Refuse ``expr`` if it depends on one of ``names``."""
+        found = sorted(self.depends_on(expr) & set(names))
+        if found:
+            raise Rejected(f"{what} must not depend on {', '.join(found)}")
+
+    def same(self, left: Any, right: Any) -> bool:
+        """Whether both expressions have the same shape and the same normal form."""
+        if shape_of(left) != shape_of(right):
+            return False
+        try:
+            return bool(identical(left, right, symmetric=self.symmetric))
+        except InputError as error:  # a node that the normal form does not know proves nothing
+            raise Rejected(str(error)) from error
+
+    def grant_inverse(self, expr: Any) -> None:
+        """Record that the square matrix ``expr`` is invertible."""
+        self.invertible.append(expr)
+
+    def require_defined(self, expr: Any) -> None:
+        """Refuse an expression that contains an inverse or a function not known to exist."""
+        for node in preorder_traversal(expr):
+            if isinstance(node, (Inverse, MatPow)):
+                self._require_inverse(node)
+            elif isinstance(node, Pow):
+                self._require_power(node)
+            elif isinstance(node, Function) and not isinstance(node, _SMOOTH):
+                hint = "; only functions that are smooth on the whole line are admitted"
+                raise Rejected(f"{node.func.__name__} in {node} is not known to be smooth{hint}")
+
+    def _require_inverse(self, node: Any) -> None:
+        if isinstance(node, MatPow) and node.exp.is_Integer and node.exp >= 0:
+            return
+        if node in self._invertible_seen:
+            return
+        base = node.base if isinstance(node, MatPow) else node.arg
+        if not any(self.same(form, known) for known in self.invertible for form in (base, base.T)):
+            raise Rejected(f"{node} appears before its argument was shown to be invertible")
+        self._invertible_seen.add(node)
+
+    def _require_power(self, node: Any) -> None:
+        if node.exp.is_Integer and node.exp >= 0:
+            return
+        if not self._is_positive(node.base) and not (node.base.is_Rational and node.exp.is_Integer):
+            raise Rejected(f"{node} is not known to be defined: declare its base positive")
+
+    def _is_positive(self, base: Any) -> bool:
+        if base.is_Mul:
+            return all(self._is_positive(factor) for factor in base.args)
+        if base.is_Pow:
+            return self._is_positive(base.base)
+        positive_symbol = base.is_Symbol and self.signs.get(base.name) == "positive"
+        return bool(
+            positive_symbol or (base.is_Rational and base > 0) or (base.is_integer and base.is_positive)
+        )
+
+
+def make_symbol(name: str, shape: tuple[str, ...], sign: str = "") -> Any:
+    """Return the SymPy symbol of a name: real scalar, column vector or matrix."""
+    if not shape:
+        assumptions = (
+            {"nonnegative": True} if sign == "nonnegative" else {"positive": True} if sign else {"real": True}
+        )
+        return Symbol(name, **assumptions)
+    rows, cols = (Integer(size) if size.isdecimal() else dimension(size) for size in (*shape, "1")[:2])
+    return matrix(name, rows, cols)
+
+
+def is_matrix(expr: Any) -> bool:
+    """Whether ``expr`` is a matrix expression (1×1 ones included)."""
+    return isinstance(expr, MatrixExpr)
+
+
+def shape_of(expr: Any) -> tuple[Any, Any]:
+    """Return (rows, columns); a scalar counts as 1×1."""
+    return tuple(expr.shape) if is_matrix(expr) else (1, 1)
+
+
+def multiply(*factors: Any) -> Any:
+    """Return the product; refuses shapes that do not fit."""
+    product = factors[0]
+    for factor in factors[1:]:
+        if is_matrix(product) and is_matrix(factor) and product.shape[1] != factor.shape[0]:
+            raise Rejected(f"the product of shapes {product.shape} and {factor.shape} has no meaning")
+        product = product * factor
+    return product
+
+
+def total(terms: Iterable[Any]) -> Any:
+    """Return the sum; refuses shapes that differ. A 1×1 matrix next to a scalar becomes a scalar."""
+    listed = list(terms)
+    if len({shape_of(term) for term in listed}) > 1:
+        raise Rejected(f"the shapes {', '.join(str(shape_of(term)) for term in listed)} cannot be added")
+    if any(not is_matrix(term) for term in listed):
+        listed = [as_scalar(term) for term in listed]
+    result = listed[0]
+    for term in listed[1:]:
+        result = result + term
+    return result
+
+
+def as_scalar(expr: Any) -> Expr:
+    """Return a 1×1 matrix expression as a scalar."""
+    return Trace(expr) if is_matrix(expr) else expr
+
+
+def quadratic(vector: Any, form: Any) -> Expr:
+    """Return the scalar ``vectorᵀ form vector``."""
+    return Trace(multiply(vector.T, form, vector))
+
+
+def substitute(expr: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """Replace symbols one after the other."""
+    for symbol, value in pairs:
+        expr = expr.xreplace({symbol: value}) if symbol in expr.free_symbols else expr
+    return expr
+
+
+def is_symbol(expr: Any) -> bool:
+    """Whether ``expr`` is a bare scalar or matrix symbol."""
+    return isinstance(expr, (Symbol, MatrixSymbol))
+
+
+def _refuse_bad_names(names: list[str]) -> None:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise CertificateError(f"{name!r} cannot be a name: use printable characters")
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise CertificateError(
+            f"the name {sorted(repeated)[0]!r} is used twice; give every symbol its own name"
+        )

@@ -1,0 +1,71 @@
+"""Deciding that a model keeps Gaussians Gaussian: derive, prove, replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from symflow.certify.certificate import Certificate
+from symflow.certify.recheck import replay
+from symflow.certify.search.closure import System, prove_gaussian_preservation
+from symflow.certify.verdict import Verdict
+from symflow.claims.claim import Deadline
+from symflow.derive.closure import gaussian_closure
+from symflow.derive.derivation import Derivation
+from symflow.errors import ClosureUndecided, GrammarError, InputError, NotAffine, NotQuadratic
+from symflow.models.attention.model import AttentionModel
+
+METHOD = "identity-chain"
+
+
+def decide_preservation(
+    claim: str, model: Any, given: Iterable[str] | None, deadline: Deadline, *, rank: bool = False
+) -> Verdict:
+    """Return *proved* with a replayed certificate, or *undecided* with the reason.
+
+    Parameters
+    ----------
+    claim : str
+        Id that the verdict is for.
+    model : AttentionModel or Derivation
+        What is asked about.
+    given : iterable of str or None
+        Names of the parameters in use; by default the model's own choice.
+    deadline : Deadline
+        Limit on wall time.
+    rank : bool
+        Ask for the constancy of the rank as well.
+    """
+    try:
+        derivation = _derivation(model, given)
+        deadline.check()
+        certificate = _prove(derivation, claim, rank)
+    except (ClosureUndecided, NotQuadratic, NotAffine, GrammarError) as error:
+        return _undecided(claim, str(error))
+    deadline.check()
+    outcome = replay(certificate)
+    if not outcome.accepted:
+        return _undecided(claim, f"the proof that was found does not replay: {outcome.reason}")
+    return Verdict.from_certificate(certificate)
+
+
+def _derivation(model: Any, given: Iterable[str] | None) -> Derivation:
+    if isinstance(model, Derivation):
+        if given is not None:
+            raise InputError("a derivation already fixes the parameters; give their names with a model only")
+        return model
+    if not isinstance(model, AttentionModel):
+        raise InputError(f"a model or a derivation is needed, got {type(model).__name__}")
+    return gaussian_closure(model, None if given is None else frozenset(given))
+
+
+def _prove(derivation: Derivation, claim: str, rank: bool) -> Certificate:
+    flow = derivation.flow
+    if flow.covariance is None:
+        raise ClosureUndecided(f"{flow.name}: the derivation has no velocity gradient")
+    system = System(*flow.states, *flow.drift, flow.covariance.velocity_gradient)
+    return prove_gaussian_preservation(derivation.statement, system, claim, rank=rank)
+
+
+def _undecided(claim: str, reason: str) -> Verdict:
+    return Verdict(claim, "undecided", method=METHOD, reason=reason)

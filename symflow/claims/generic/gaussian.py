@@ -1,0 +1,60 @@
+"""Gaussian preservation and rank invariance of a given model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from symflow.certify.verdict import Verdict
+from symflow.claims.claim import Claim, Deadline
+from symflow.claims.gaussian import METHOD, decide_preservation
+
+
+def _preservation(model: Any, given: Iterable[str] | None = None, *, deadline: Deadline) -> Verdict:
+    return decide_preservation("gaussian-preservation", model, given, deadline)
+
+
+def _rank(model: Any, given: Iterable[str] | None = None, *, deadline: Deadline) -> Verdict:
+    return decide_preservation("rank-invariance", model, given, deadline, rank=True)
+
+
+_HYPOTHESES = (
+    r"Softmax normalisation; the score is quadratic and the value affine in the key; where the second "
+    "derivative $C$ "
+    r"of the score in the key is not shown to be $\preceq 0$, the verdict states the domain "
+    r"$\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$."
+)
+
+CLAIMS = (
+    Claim(
+        id="gaussian-preservation",
+        title="Gaussian preservation",
+        quoted=r"Gaussian initial data stay Gaussian.",
+        holds=r"From every $\mathcal{N}(\alpha_0, \Sigma_0)$, singular $\Sigma_0$ included, the equation "
+        r"has the "
+        r"solution $\mathcal{N}(\alpha(t), \Sigma(t))$, where $(\alpha, \Sigma)$ solves the derived "
+        "system, on its "
+        r"maximal interval of existence.",
+        hypotheses=_HYPOTHESES,
+        method=METHOD,
+        documented="proved",
+        reference="",
+        decide=_preservation,
+        arguments=("model", "given?"),
+    ),
+    Claim(
+        id="rank-invariance",
+        title="Rank invariance",
+        quoted=r"The rank of the covariance is constant in finite time.",
+        holds=r"Along the Gaussian solution $\Sigma(t) = \Phi(t)\Sigma_0\Phi(t)^\top$ with $\Phi(t)$ "
+        r"invertible, so "
+        r"$\operatorname{rank}\Sigma(t) = \operatorname{rank}\Sigma_0$ on the interval of existence. A limit "
+        r"$t \to \infty$, or a blow-up time, may lower or end it.",
+        hypotheses=_HYPOTHESES,
+        method=METHOD,
+        documented="proved",
+        reference="",
+        decide=_rank,
+        arguments=("model", "given?"),
+    ),
+)
