@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from symflow import claims as claims
     from symflow import errors as errors
-    from symflow.certify.certificate import replay as replay
+    from symflow.certify.recheck import replay as replay
     from symflow.certify.verdict import Verdict as Verdict
     from symflow.claims import check as check
     from symflow.codegen.cache import clear_cache as clear_cache
@@ -57,7 +57,7 @@ _HOME = {
     "gaussian_closure": "symflow.derive.closure",
     "load_attention": "symflow.integrate.weights",
     "load_spec": "symflow.spec",
-    "replay": "symflow.certify.certificate",
+    "replay": "symflow.certify.recheck",
     "show_config": "symflow.config",
     "solve": "symflow.integrate.solve",
     "source": "symflow.codegen.kernel",
