@@ -109,7 +109,7 @@ def _affine_velocity(statement: Statement, alpha: MatrixSymbol, sigma: MatrixSym
         ) from error
     shift = MatAdd(shift, statement.output).doit()
     gain = _product(weight, _gain(form, sigma))
-    field = MatAdd(MatMul(weight, tilted_mean(form, alpha, sigma, x)), shift)
+    field = _sum(_product(weight, tilted_mean(form, alpha, sigma, x)), shift)
     constant = _sum(
         _product(gain, _simplified(Identity(d) + sigma * form.B), alpha), _product(gain, sigma, form.c), shift
     )
@@ -159,15 +159,17 @@ def _steps(
         _velocity_step(statement, velocity, flow),
         _affine_step(statement, velocity, flow),
         _closure_lemma(),
-        _result(statement, velocity, flow),
+        _result(model, statement, velocity, flow),
     )
 
 
 def _definition(model: AttentionModel, statement: Statement) -> Step:
     weights = r"e^{s(x,y)}"
     value, output = latex(statement.value), statement.output
+    if statement.value.is_MatAdd:
+        value = rf"({value})"
     tail = "" if output.is_ZeroMatrix else f" + {latex(output)}"
-    average = rf"\frac{{\int ({value})\,{weights}\,d\mu(y)}}{{\int {weights}\,d\mu(y)}}{tail}"
+    average = rf"\frac{{\int {value}\,{weights}\,d\mu(y)}}{{\int {weights}\,d\mu(y)}}{tail}"
     return Step(
         kind="definition",
         title=model.title,
@@ -280,11 +282,11 @@ def _closure_lemma() -> Step:
     )
 
 
-def _result(statement: Statement, velocity: _AffineVelocity, flow: Flow) -> Step:
+def _result(model: AttentionModel, statement: Statement, velocity: _AffineVelocity, flow: Flow) -> Step:
     alpha, sigma = flow.states
     return Step(
         kind="result",
-        title=f"Gaussian closure of {statement.name}",
+        title=f"Gaussian closure: {model.title}",
         statement=r"If $\mu(0) = \mathcal{N}(\alpha_0,\Sigma_0)$, then "
         r"$\mu(t) = \mathcal{N}(\alpha(t),\Sigma(t))$, where",
         formulas=(Formula(r"\dot\alpha", flow.drift[0]), Formula(r"\dot\Sigma", flow.drift[1])),
