@@ -39,7 +39,9 @@ class Keyed:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(self) is type(other) and self._hash == hash(other) and self.key == getattr(other, "key", None)
+        if not isinstance(other, Keyed) or type(self) is not type(other):
+            return False
+        return self._hash == other._hash and self.key == other.key
 
 
 class Atom(Keyed):
@@ -57,7 +59,17 @@ class Atom(Keyed):
         A key that is the same for the atom and for its transpose.
     """
 
-    __slots__ = ("_transpose", "cols", "inner", "inverted", "rows", "shape_class", "symbol", "symmetric", "transposed")
+    __slots__ = (
+        "_transpose",
+        "cols",
+        "inner",
+        "inverted",
+        "rows",
+        "shape_class",
+        "symbol",
+        "symmetric",
+        "transposed",
+    )
     _transpose: NormalForm | None
 
     def __init__(
@@ -68,6 +80,7 @@ class Atom(Keyed):
         symmetric: bool = False,
         inner: NormalForm | None = None,
     ) -> None:
+        self.shape_class: Key
         self.symbol, self.inner, self.symmetric = symbol, inner, symmetric
         self.transposed, self.inverted = transposed and not symmetric, inverted
         self._transpose = None
@@ -78,7 +91,8 @@ class Atom(Keyed):
             return
         rows, cols = symbol.shape
         self.rows, self.cols = (cols, rows) if self.transposed else (rows, cols)
-        self.shape_class = (0, str(symbol.name), inverted, symmetric, srepr(rows), srepr(cols))
+        size = (coefficient_key(rows), coefficient_key(cols))
+        self.shape_class = (0, str(symbol.name), inverted, symmetric, *size)
         self._seal((*self.shape_class, self.transposed))
 
     def with_flags(self, transposed: bool, inverted: bool) -> Atom:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Identity, Inverse, MatAdd, MatMul, Rational, S, Trace, Transpose, exp, pi
+from sympy import Expr, Identity, Inverse, MatAdd, MatMul, Rational, S, Trace, exp, pi
 
 from symflow.algebra.determinant import LogDet
 from symflow.algebra.quadratic import QuadraticForm, quadratic_form
@@ -44,7 +44,7 @@ def tilted_mean(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
     alpha : MatrixExpr, shape (n, 1)
         Mean.
     Sigma : MatrixSymbol, shape (n, n)
-        Covariance, symmetric positive semidefinite with :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1`.
+        Covariance, positive semidefinite with :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1`.
     x : MatrixExpr, shape (m, 1)
         The query, put in the place of ``form.x``.
 
@@ -70,11 +70,11 @@ def tilted_mean(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
     >>> A, Sigma = matrix("A", d, d), matrix("Sigma", d, d)
     >>> x, y, alpha = vector("x", d), vector("y", d), vector("alpha", d)
     >>> tilted_mean(quadratic_form(Trace(y.T * A * x), x, y), alpha, Sigma, x)
-    alpha + Sigma*A*x
+    Sigma*A*x + alpha
     """
     exponent = _complete_square(form, alpha, Sigma, x)
     derived = MatMul(Inverse(exponent.H), exponent.b)
-    source = _sum(MatMul(form.B, x), form.c)
+    source = _sum(_product(form.B, x), form.c)
     solved = _product(_resolvent(form, Sigma, exponent.symmetric), _sum(alpha, _product(Sigma, source)))
     return _guarded(solved, derived, exponent.symmetric)
 
@@ -89,7 +89,7 @@ def tilted_covariance(form: QuadraticForm, Sigma: Any) -> Any:
     form : QuadraticForm
         The score.
     Sigma : MatrixSymbol, shape (n, n)
-        Covariance, symmetric positive semidefinite with :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1`.
+        Covariance, positive semidefinite with :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1`.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def log_normaliser(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
     alpha : MatrixExpr, shape (n, 1)
         Mean.
     Sigma : MatrixSymbol, shape (n, n)
-        Covariance, symmetric positive semidefinite with :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1`.
+        Covariance, positive semidefinite with :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1`.
     x : MatrixExpr, shape (m, 1)
         The query, put in the place of ``form.x``.
 
@@ -144,7 +144,8 @@ def log_normaliser(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
 def gaussian_integral(H: Any, b: Any) -> Expr:
     r"""Return the Gaussian integral of symbolic size.
 
-    .. math:: \int e^{-\frac12 y^\top Hy + b^\top y}\,dy = (2\pi)^{n/2}\,\det(H)^{-1/2}\,e^{\frac12 b^\top H^{-1}b}
+    .. math:: \int e^{-\frac12 y^\top Hy + b^\top y}\,dy
+              = (2\pi)^{n/2}\,\det(H)^{-1/2}\,e^{\frac12 b^\top H^{-1}b}
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def _complete_square(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> _Ex
     centred = MatAdd(form.y, -alpha)
     gaussian = -Trace(centred.T * Inverse(Sigma) * centred) * _HALF
     tilted = quadratic_form(gaussian + form.score() - form.rest, form.x, form.y, symmetric)
-    b = _sum(MatMul(tilted.B, x), tilted.c)
+    b = _sum(_product(tilted.B, x), tilted.c)
     H = normal_form(-tilted.C, symmetric).to_sympy()
     return _Exponent(H, b, tilted.rest, symmetric)
 
@@ -208,7 +209,7 @@ def _resolvent(form: QuadraticForm, Sigma: Any, symmetric: tuple[Any, ...]) -> A
 def _guarded(result: Any, derived: Any, symmetric: tuple[Any, ...]) -> Any:
     """Return the result after proving that it equals what completing the square gave."""
     if not identical(result, derived, symmetric):
-        raise SymflowError(f"completing the square gave {derived}, which the normal form does not equate with {result}")
+        raise SymflowError(f"completing the square gave {derived}, not shown equal to {result}")
     return result
 
 
@@ -219,4 +220,5 @@ def _sum(*terms: Any) -> Any:
 
 
 def _product(*factors: Any) -> Any:
-    return MatMul(*factors).doit(deep=False)
+    kept = [f for f in factors if not f.is_Identity]
+    return MatMul(*kept).doit(deep=False) if len(kept) > 1 else (kept or factors)[0]

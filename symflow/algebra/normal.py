@@ -1,16 +1,8 @@
 """Polynomials in matrix words with scalar factors, kept in normal form by rewriting.
 
-A normal form is a sum ``Σ coefficient · (scalar factors) · (word)``. The rewriting rules, each an identity
-of real matrices, are
-
-- ``X·X⁻¹ → I`` for a symbol X;
-- for ``X = P⁻¹`` with leading word w of P: ``w·X`` and ``X·w`` are replaced by means of ``P·X = X·P = I``;
-- ``Y⁻¹·X → Y⁻¹ − Σ c_i w_i X`` where ``P = I + Σ c_i Y w_i`` (and the mirrored rule);
-- push-through ``p·(I + Rp)⁻¹ → (I + pR)⁻¹·p``, which moves inverses to the left;
-- a factor ``uᵀ…v`` of size 1×1 inside a word becomes a scalar factor.
-
-Each rule lowers the word, the number of inverse letters, or moves an inverse to the left. What the rules
-do not identify is left apart: equality of normal forms proves equality, never the converse.
+A normal form is a sum ``Σ coefficient · (scalar factors) · (word)``. Words are rewritten by ``rules``, and a
+factor ``uᵀ…v`` of size 1×1 inside a word becomes a scalar factor. What the rules do not identify is left
+apart: equality of normal forms proves equality, never the converse.
 """
 
 from __future__ import annotations
@@ -43,6 +35,7 @@ from symflow.algebra.atoms import (
     word_key,
 )
 from symflow.algebra.restore import to_sympy, vanishes_over_common_denominator
+from symflow.algebra.rules import replacement
 from symflow.errors import InputError
 
 Terms = dict[Monomial, Coefficient]
@@ -85,7 +78,7 @@ class NormalForm(Keyed):
         self.shape = shape
         self.terms = {m: terms[m] for m in ordered}
         body = tuple((monomial_key(m), coefficient_key(c)) for m, c in self.terms.items())
-        self._seal((str(shape[0]), str(shape[1]), body))
+        self._seal((coefficient_key(shape[0]), coefficient_key(shape[1]), body))
 
     @property
     def is_scalar(self) -> bool:
@@ -148,6 +141,19 @@ class NormalForm(Keyed):
         """Return a key that is the same for this and for its transpose."""
         return tuple(sorted(leading_key(word)[:2] for _, word in self.terms))
 
+    def rotated(self, p: Atom, first: bool = False) -> NormalForm | None:
+        """Return cI + pR for cI + Rp (``first``: cI + Rp for cI + pR); None for any other polynomial."""
+        if ((), ()) not in self.terms:
+            return None
+        turned: Terms = {}
+        for (scalars, w), c in self.terms.items():
+            if (not w and scalars) or (w and (w[0] if first else w[-1]) != p):
+                return None
+            moved = (*w[1:], p) if first else (p, *w[:-1])
+            turned[scalars, moved if w else ()] = c
+        size = p.cols if first else p.rows
+        return NormalForm((size, size), turned)
+
     def leading(self) -> tuple[Word, Coefficient] | None:
         """Return leading word and its coefficient; None where scalar factors multiply that word."""
         word = max((w for _, w in self.terms), key=leading_key, default=())
@@ -201,21 +207,21 @@ def _products(left: Terms, right: Terms, work: Work) -> list[tuple[Monomial, Coe
     for (s1, w1), c1 in left.items():
         for (s2, w2), c2 in right.items():
             c = multiply_coefficients(c1, c2)
-            words = normalised_word(w1 + w2, work) if w1 and w2 else {((), w1 or w2): S.One}
-            pairs.extend(times_scalars(_merge(s1, s2), c, words))
+            words: Terms = normalised_word(w1 + w2, work) if w1 and w2 else {((), w1 or w2): S.One}
+            for (scalars, _), c3 in _merge(s1, s2).items():
+                pairs.extend(times_scalars(scalars, multiply_coefficients(c, c3), words))
     return pairs
 
 
-def times_scalars(scalars: Terms, c: Coefficient, words: Terms) -> Iterable[tuple[Monomial, Coefficient]]:
-    for (s1, _), c1 in scalars.items():
-        for (s2, word), c2 in words.items():
-            for (s, _), c3 in _merge(s1, s2).items():
-                factor = multiply_coefficients(multiply_coefficients(c1, c2), c3)
-                yield (s, word), multiply_coefficients(c, factor)
+def times_scalars(scalars: Scalars, c: Coefficient, terms: Terms) -> Iterable[tuple[Monomial, Coefficient]]:
+    """Multiply terms by a coefficient and scalar factors."""
+    for (others, word), c2 in terms.items():
+        for (merged, _), c3 in _merge(scalars, others).items():
+            yield (merged, word), multiply_coefficients(c, multiply_coefficients(c2, c3))
 
 
 def _merge(left: Scalars, right: Scalars) -> Terms:
-    """Multiply two lists of scalar factors; exponents add, exponentials merge, integer powers of sums expand."""
+    """Multiply scalar factors: exponents add, exponentials merge, integer powers of sums expand."""
     if not left or not right:
         return {(left or right, ()): S.One}
     powers: dict[Factor, Exponent] = dict(left)
@@ -269,7 +275,7 @@ def power(base: NormalForm, exponent: Exponent) -> NormalForm:
         return base ** int(exponent)
     number = _sympy_number(exponent)
     if len(base.terms) == 1:
-        ((scalars, _), c), = base.terms.items()
+        (((scalars, _), c),) = base.terms.items()
         if not scalars:
             return constant(Pow(c, number))
         whole = Fraction(exponent).denominator == 1
@@ -300,13 +306,14 @@ def normalised_word(word: Word, work: Work) -> Terms:
         i, j = cut
         rest = normalised_word(word[:i] + word[j:], work)
         return collect(_products(normalised_word(word[i:j], work), rest, work))
-    hit = _rewrite(word, work) if work.enter() else None
+    pairs: list[tuple[Monomial, Coefficient]] = []
+    hit = replacement(word, inverse) if work.enter() else None
+    for c, scalars, other in hit or ():
+        pairs.extend(times_scalars(scalars, c, normalised_word(other, work)))
     work.leave()
     if hit is not None:
-        return hit
-    if cut is not None:
-        return _bilinear(word, work)
-    return {((), word): S.One}
+        return collect(pairs)
+    return _bilinear(word, work) if cut is not None else {((), word): S.One}
 
 
 def _inner_scalar(word: Word) -> tuple[int, int] | None:
@@ -320,124 +327,11 @@ def _inner_scalar(word: Word) -> tuple[int, int] | None:
     return None
 
 
-def _rewrite(word: Word, work: Work) -> Terms | None:
-    for i, atom in enumerate(word):
-        if i + 1 < len(word) and atom.cancels(word[i + 1]):
-            return normalised_word(word[:i] + word[i + 2 :], work)
-        if atom.inner is None:
-            continue
-        hit = _reduce_leading(word, i, atom.inner, work)
-        hit = hit if hit is not None else _reduce_around(word, i, atom.inner, work)
-        hit = hit if hit is not None else _absorb_inverse(word, i, atom.inner, work)
-        hit = hit if hit is not None else _push_through(word, i, atom.inner, work)
-        if hit is not None:
-            return hit
-    return None
-
-
-def _reduce_leading(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
-    """Replace w·X or X·w, X = P⁻¹ at position i, w the leading word of P."""
-    found = inner.leading()
-    if found is None:
-        return None
-    lead, c = found
-    n = len(lead)
-    if word[i + 1 : i + 1 + n] == lead:
-        before, after, left = word[:i], word[i + 1 + n :], False
-    elif i >= n and word[i - n : i] == lead:
-        before, after, left = word[: i - n], word[i + 1 :], True
-    else:
-        return None
-    x = (word[i],)
-    pairs = list(normalised_word(before + after, work).items())
-    for (scalars, w), coefficient in inner.terms.items():
-        if w != lead:
-            middle = w + x if left else x + w
-            words = normalised_word(before + middle + after, work)
-            pairs.extend(times_scalars({(scalars, ()): S.One}, -coefficient, words))
-    inverse_c = canonical(1 / c)
-    return collect((m, multiply_coefficients(inverse_c, v)) for m, v in pairs)
-
-
-def _reduce_around(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
-    """Replace w·X·p, where X⁻¹ = c(I + Σ c_i p w_i) with leading word p·w, by means of Σ c_i w_i X p = I − X'."""
-    found = inner.leading()
-    if found is None or i + 1 >= len(word) or len(found[0]) < 2 or ((), ()) not in inner.terms:
-        return None
-    p, w = word[i + 1], found[0][1:]
-    n = len(w)
-    turned = rotate(inner, p, first=True) if i >= n and word[i - n : i] == w and found[0][0] == p else None
-    if turned is None:
-        return None
-    before, after = word[: i - n], word[i + 2 :]
-    pairs = list(normalised_word(before + after, work).items())
-    scale = inner.terms[(), ()]
-    for (scalars, middle), c in inverse(turned).terms.items():
-        words = normalised_word(before + middle + after, work)
-        pairs.extend(times_scalars({(scalars, ()): S.One}, multiply_coefficients(-scale, c), words))
-    for (scalars, other), c in inner.terms.items():
-        if other and other != found[0]:
-            words = normalised_word(before + other[1:] + (word[i], p) + after, work)
-            pairs.extend(times_scalars({(scalars, ()): S.One}, -c, words))
-    inverse_c = canonical(1 / found[1])
-    return collect((m, multiply_coefficients(inverse_c, v)) for m, v in pairs)
-
-
-def _absorb_inverse(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
-    """Replace Y⁻¹·X (or X·Y⁻¹) where every word of P − I begins (or ends) with Y."""
-    for left in (True, False):
-        j = i - 1 if left else i + 1
-        if not 0 <= j < len(word) or word[j].inner is not None or ((), ()) not in inner.terms:
-            continue
-        others = [(m, c) for m, c in inner.terms.items() if m[1]]
-        if len(others) + 1 != len(inner.terms):
-            continue
-        y, x = word[j], (word[i],)
-        if not all(y.cancels(w[0] if left else w[-1]) for (_, w), _ in others):
-            continue
-        before, after = word[: min(i, j)], word[max(i, j) + 1 :]
-        scale = canonical(1 / inner.terms[(), ()])
-        pairs = list(times_scalars({((), ()): S.One}, scale, normalised_word(before + (y,) + after, work)))
-        for (scalars, w), c in others:
-            middle = w[1:] + x if left else x + w[:-1]
-            words = normalised_word(before + middle + after, work)
-            pairs.extend(times_scalars({(scalars, ()): S.One}, multiply_coefficients(-scale, c), words))
-        return collect(pairs)
-    return None
-
-
-def _push_through(word: Word, i: int, inner: NormalForm, work: Work) -> Terms | None:
-    """Replace p·(cI + Rp)⁻¹ by (cI + pR)⁻¹·p."""
-    if i == 0 or ((), ()) not in inner.terms:
-        return None
-    p = word[i - 1]
-    rotated = rotate(inner, p)
-    if rotated is None:
-        return None
-    moved = _products(normalised_word(word[: i - 1], work), inverse(rotated).terms, work)
-    tail = normalised_word((p, *word[i + 1 :]), work)
-    return collect(_products(collect(moved), tail, work))
-
-
-def rotate(inner: NormalForm, p: Atom, first: bool = False) -> NormalForm | None:
-    """Return cI + pR for cI + Rp (``first``: cI + Rp for cI + pR); None where some word does not have p there."""
-    turned: Terms = {}
-    for (scalars, w), c in inner.terms.items():
-        if not w and scalars:
-            return None
-        if w and (w[0] if first else w[-1]) != p:
-            return None
-        moved = (*w[1:], p) if first else (p, *w[:-1])
-        turned[scalars, moved if w else ()] = c
-    size = p.cols if first else p.rows
-    return NormalForm((size, size), turned)
-
-
 def _transposed_terms(terms: Terms, work: Work) -> list[tuple[Monomial, Coefficient]]:
     pairs: list[tuple[Monomial, Coefficient]] = []
     for (scalars, word), c in terms.items():
         words = transposed_word(word, work)
-        pairs.extend(times_scalars({(scalars, ()): S.One}, c, words))
+        pairs.extend(times_scalars(scalars, c, words))
     return pairs
 
 
@@ -464,54 +358,30 @@ def _transposed_atom(atom: Atom, work: Work) -> Terms:
 
 def _bilinear(word: Word, work: Work) -> Terms:
     """Return the scalar uᵀ…v by the smaller of the word and its transpose."""
-    other = _transposed_word_open(word, work) if work.enter() else {((), word): S.One}
-    try:
-        single = single_word(other)
-        if single is not None:
-            return {(((Factor(BILINEAR, min(word, single, key=word_key)), 1),), ()): S.One}
-        if max(word_key(w) for _, w in other) < word_key(word):
-            return _as_scalars(other, work)
-    finally:
-        work.leave()
+    other = _transposed_open(word, work)
+    single = single_word(other)
+    if single is not None:
+        word = min(word, single, key=word_key)
+    elif max(word_key(w) for _, w in other) < word_key(word):
+        pairs: list[tuple[Monomial, Coefficient]] = []
+        for (scalars, shorter), c in other.items():
+            pairs.extend(times_scalars(scalars, c, _bilinear(shorter, work)))
+        return collect(pairs)
     return {(((Factor(BILINEAR, word), 1),), ()): S.One}
 
 
-def _transposed_word_open(word: Word, work: Work) -> Terms:
-    """Transpose a 1×1 word and rewrite it, leaving its 1×1 words as words."""
-    letters: Word = ()
-    for atom in reversed(word):
-        terms = _transposed_atom(atom, work)
-        ((scalars, piece), c), *more = terms.items()
-        if more or scalars or c != 1:
-            return {((), word): S.One}
-        letters += piece
-    open_word = _rewrite_open(letters, work)
-    return open_word if open_word is not None else {((), letters): S.One}
-
-
-def _rewrite_open(word: Word, work: Work) -> Terms | None:
-    """Rewrite the inside of uᵀ…v, keeping the two vectors as ends of the words."""
-    if len(word) < 3 or not any(a.inner is not None or a.inverted for a in word):
-        return None
-    u, v = word[0], word[-1]
-    middle = normalised_word(word[1:-1], work)
-    if list(middle) == [((), word[1:-1])]:
-        return None
-    return {(s, (u, *w, v)): c for (s, w), c in middle.items()}
+def _transposed_open(word: Word, work: Work) -> Terms:
+    """Transpose a 1×1 word and rewrite its inside, keeping the two vectors as the ends of the words."""
+    if len(word) < 3:
+        return {((), tuple(transposed_symbol(a) for a in reversed(word))): S.One}
+    u, v = (transposed_symbol(a) for a in (word[-1], word[0]))
+    return {(s, (u, *w, v)): c for (s, w), c in transposed_word(word[1:-1], work).items()}
 
 
 def single_word(terms: Terms) -> Word | None:
-    if len(terms) != 1:
-        return None
-    ((scalars, word), c), = terms.items()
-    return word if not scalars and c == 1 else None
-
-
-def _as_scalars(terms: Terms, work: Work) -> Terms:
-    pairs: list[tuple[Monomial, Coefficient]] = []
-    for (scalars, word), c in terms.items():
-        pairs.extend(times_scalars({(scalars, ()): S.One}, c, _bilinear(word, work)))
-    return collect(pairs)
+    """Return the only word of terms that are one word with coefficient 1."""
+    ((scalars, word), c), *more = terms.items() or [(((), ()), S.Zero)]
+    return word if not more and not scalars and c == 1 else None
 
 
 # --- inverses ------------------------------------------------------------------------------------------

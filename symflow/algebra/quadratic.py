@@ -13,6 +13,7 @@ from symflow.algebra.normal import NormalForm, zero
 from symflow.algebra.words import normal_form
 from symflow.errors import InputError, NotQuadratic
 
+
 @dataclass(frozen=True)
 class QuadraticForm:
     r"""A score :math:`s(x,y) = y^\top B x + \tfrac12 y^\top C y + c^\top y + r(x)` with C symmetric.
@@ -44,7 +45,8 @@ class QuadraticForm:
     def score(self) -> Any:
         """Return the score put together again."""
         yt = Transpose(self.y)
-        return Trace(yt * self.B * self.x) + Trace(yt * self.C * self.y) / 2 + Trace(self.c.T * self.y) + self.rest
+        quadratic = Trace(yt * self.C * self.y) / 2
+        return Trace(yt * self.B * self.x) + quadratic + Trace(self.c.T * self.y) + self.rest
 
 
 def quadratic_form(score: Any, x: Any, y: Any, symmetric: tuple[Any, ...] = ()) -> QuadraticForm:
@@ -154,11 +156,13 @@ class _Term:
         return "c", self.spectators * _beside(first, self.y)
 
     def _ends(self, word: Word, letter: Atom) -> int:
-        return (word[0].symbol == letter.symbol) + (len(word) > 1 and word[-1].symbol == letter.symbol)
+        ends = word[:1] + word[1:][-1:]
+        return sum(1 for atom in ends if atom.symbol == letter.symbol)
 
     def _error(self, why: str) -> NotQuadratic:
         term = self.whole.to_sympy()
-        return NotQuadratic(f"the score is not yᵀBx + ½yᵀCy + cᵀy + r(x): the term {term} is left over; {why}", term)
+        shape = "yᵀBx + ½yᵀCy + cᵀy + r(x)"
+        return NotQuadratic(f"the score is not {shape}: the term {term} is left over; {why}", term)
 
 
 def _word(word: Word, rows: Any, cols: Any) -> NormalForm:

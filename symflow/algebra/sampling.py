@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 from sympy import (
@@ -32,16 +32,20 @@ from sympy import (
     ZeroMatrix,
 )
 
+from symflow.algebra.rational_matrices import (
+    Matrix,
+    SingularPoint,
+    add,
+    eliminate,
+    identity,
+    multiply,
+    transpose,
+)
 from symflow.algebra.surds import square_root
 from symflow.errors import InputError
 
-Matrix = list[list[Fraction]]
 _REDRAWS = 50  # draws of one point before it is given up as singular everywhere
 _COMBINATIONS = 12  # most combinations of sizes that are visited
-
-
-class SingularPoint(InputError):
-    """An inverse does not exist at the chosen point."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | Non
     result = _value(expr, _Point(matrices, scalars, sizes))
     for entry in (e for row in result for e in row) if isinstance(result, list) else (result,):
         if not isinstance(entry, Fraction):
-            raise InputError(f"the value {entry} is irrational; make the square root a symbol and give it a value")
+            raise InputError(f"the value {entry} is irrational; make the square root a symbol with a value")
     return result
 
 
@@ -155,7 +159,7 @@ def draw(
         rows, cols = (_size(n, sizes) for n in symbol.shape)
         value = [[_draw_entry(generator) for _ in range(cols)] for _ in range(rows)]
         if symbol.name in positive:
-            value = _multiply(value, _transpose(value))
+            value = multiply(value, transpose(value))
         elif symbol.name in even:
             value = [[(value[i][j] + value[j][i]) / 2 for j in range(cols)] for i in range(rows)]
         values[symbol.name] = value
@@ -204,10 +208,11 @@ def agree_at_rational_points(
     unknown = _dimensions(a, b, symbols)
     symbols = [s for s in symbols if s.name not in unknown]
     tried = 0
-    for combination in islice(product(sizes, repeat=len(unknown)), _combinations(len(sizes), len(unknown))):
+    for combination in _combinations(sizes, len(unknown), seed):
         dims = dict(zip(unknown, combination, strict=True))
         for point in range(points):
-            values, left, right = _draw_regular(a, b, symbols, dims, f"{seed}/{tried}/{point}", symmetric, psd)
+            name = f"{seed}/{tried}/{point}"
+            values, left, right = _draw_regular(a, b, symbols, dims, name, symmetric, psd)
             if left != right:
                 evidence = f"at {_text(dims)} {_text(values)}: {_show(left)} against {_show(right)}"
                 return Sampled(False, "exact evaluation at rational points", evidence)
@@ -227,8 +232,12 @@ def _dimensions(a: Any, b: Any, symbols: list[Any]) -> list[str]:
     return sorted({str(s.name) for shape in shapes for n in shape for s in n.atoms(Symbol)})
 
 
-def _combinations(sizes: int, unknown: int) -> int:
-    return min(sizes**unknown, _COMBINATIONS)
+def _combinations(sizes: Sequence[int], unknown: int, seed: int) -> list[tuple[int, ...]]:
+    """Return every combination of sizes, or a random choice of them where they are many."""
+    if len(sizes) ** unknown <= _COMBINATIONS:
+        return list(product(sizes, repeat=unknown))
+    generator = random.Random(seed)
+    return [tuple(generator.choice(sizes) for _ in range(unknown)) for _ in range(_COMBINATIONS)]
 
 
 def _draw_regular(
@@ -247,7 +256,9 @@ def _draw_regular(
             return values, _sampled(a, values, dims), _sampled(b, values, dims)
         except SingularPoint:
             continue
-    raise InputError(f"every one of {_REDRAWS} points drawn at {_text(dims)} was singular; is an inverse identically so?")
+    raise InputError(
+        f"each of {_REDRAWS} points drawn at {_text(dims)} was singular; no inverse exists there"
+    )
 
 
 def _sampled(expr: Any, values: Mapping[str, Any], dims: Mapping[str, int]) -> Any:
@@ -296,13 +307,17 @@ def _read_matrix(symbol: Any, value: Any, sizes: dict[str, int]) -> Matrix:
     if any(len(r) != shape[1] for r in read):
         raise InputError(f"the rows of {symbol.name} have different lengths")
     for declared, given in zip(symbol.shape, shape, strict=True):
-        size = sizes.setdefault(str(declared), given) if isinstance(declared, Symbol) else _size(declared, sizes)
+        if isinstance(declared, Symbol):
+            sizes.setdefault(str(declared.name), given)
+        size = _size(declared, sizes)
         if size != given:
             raise InputError(f"{symbol.name} has shape {shape}, but {declared} is {size}")
     return read
 
 
 def _size(size: Any, sizes: Mapping[str, int]) -> int:
+    if isinstance(size, Symbol) and size.name in sizes:
+        return sizes[str(size.name)]
     unknown = sorted({str(s.name) for s in size.atoms(Symbol)} - sizes.keys())
     if unknown:
         raise InputError(f"dims has no entry for the size {unknown[0]}")
@@ -327,7 +342,8 @@ def _show(value: Any) -> str:
 
 @singledispatch
 def _value(expr: Any, point: _Point) -> Any:
-    raise InputError(f"{type(expr).__name__} in {expr} has no exact rational value; compare its derivative instead")
+    kind = type(expr).__name__
+    raise InputError(f"{kind} in {expr} has no exact rational value; compare its derivative instead")
 
 
 @_value.register(Rational)
@@ -356,7 +372,7 @@ def _(expr: Any, point: _Point) -> Any:
 
 @_value.register(Identity)
 def _(expr: Any, point: _Point) -> Any:
-    return _identity(_size(expr.rows, point.dims))
+    return identity(_size(expr.rows, point.dims))
 
 
 @_value.register(ZeroMatrix)
@@ -370,7 +386,7 @@ def _(expr: Any, point: _Point) -> Any:
 def _(expr: Any, point: _Point) -> Any:
     total, *rest = (_value(a, point) for a in expr.args)
     for term in rest:
-        total = _add(total, term)
+        total = add(total, term)
     return total
 
 
@@ -379,19 +395,19 @@ def _(expr: Any, point: _Point) -> Any:
 def _(expr: Any, point: _Point) -> Any:
     total, *rest = (_value(a, point) for a in expr.args)
     for factor in rest:
-        total = _multiply(total, factor)
+        total = multiply(total, factor)
     return total
 
 
 @_value.register(Transpose)
 @_value.register(Adjoint)
 def _(expr: Any, point: _Point) -> Any:
-    return _transpose(_value(expr.arg, point))
+    return transpose(_value(expr.arg, point))
 
 
 @_value.register(Inverse)
 def _(expr: Any, point: _Point) -> Any:
-    return _eliminate(_value(expr.arg, point))[0]
+    return eliminate(_value(expr.arg, point))[0]
 
 
 @_value.register(MatPow)
@@ -399,10 +415,10 @@ def _(expr: Any, point: _Point) -> Any:
     if not expr.exp.is_Integer:
         raise InputError(f"the power {expr} has no exact rational value")
     base = _value(expr.base, point)
-    factor = base if expr.exp >= 0 else _eliminate(base)[0]
-    result = _identity(len(base))
+    factor = base if expr.exp >= 0 else eliminate(base)[0]
+    result = identity(len(base))
     for _ in range(abs(int(expr.exp))):
-        result = _multiply(result, factor)
+        result = multiply(result, factor)
     return result
 
 
@@ -415,7 +431,7 @@ def _(expr: Any, point: _Point) -> Any:
 @_value.register(Determinant)
 def _(expr: Any, point: _Point) -> Any:
     try:
-        return _eliminate(_value(expr.arg, point))[1]
+        return eliminate(_value(expr.arg, point))[1]
     except SingularPoint:
         return Fraction(0)
 
@@ -448,63 +464,7 @@ def _(expr: Any, point: _Point) -> Any:
     return max(args) if isinstance(expr, Max) else min(args)
 
 
-# --- exact linear algebra ------------------------------------------------------------------------------
-
-
-def _identity(size: int) -> Matrix:
-    return [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
-
-
-def _transpose(a: Matrix) -> Matrix:
-    return [list(column) for column in zip(*a, strict=True)]
-
-
-def _add(a: Any, b: Any) -> Any:
-    if isinstance(a, list) != isinstance(b, list):
-        raise InputError("a matrix and a scalar cannot be added")
-    if not isinstance(a, list):
-        return a + b
-    if len(a) != len(b) or len(a[0]) != len(b[0]):
-        raise InputError(f"matrices of shapes {len(a)}×{len(a[0])} and {len(b)}×{len(b[0])} cannot be added")
-    return [[x + y for x, y in zip(r, s, strict=True)] for r, s in zip(a, b, strict=True)]
-
-
-def _multiply(a: Any, b: Any) -> Any:
-    if not isinstance(a, list) and not isinstance(b, list):
-        return a * b
-    if not isinstance(a, list) or not isinstance(b, list):
-        scalar, matrix = (b, a) if isinstance(a, list) else (a, b)
-        return [[scalar * x for x in row] for row in matrix]
-    if len(a[0]) != len(b):
-        raise InputError(f"matrices of shapes {len(a)}×{len(a[0])} and {len(b)}×{len(b[0])} cannot be multiplied")
-    columns = _transpose(b)
-    return [[sum((x * y for x, y in zip(r, c, strict=True)), Fraction(0)) for c in columns] for r in a]
-
-
 def _reciprocal(value: Any, expr: Any) -> Any:
     if value == 0:
         raise SingularPoint(f"{expr} divides by zero at this point")
     return 1 / value
-
-
-def _eliminate(matrix: Matrix) -> tuple[Matrix, Any]:
-    """Return inverse and determinant by Gauss–Jordan elimination."""
-    size = len(matrix)
-    if any(len(row) != size for row in matrix):
-        raise InputError(f"a matrix of shape {size}×{len(matrix[0])} has no inverse")
-    work = [list(row) + unit for row, unit in zip(matrix, _identity(size), strict=True)]
-    determinant: Any = Fraction(1)
-    for i in range(size):
-        pivot = next((r for r in range(i, size) if work[r][i] != 0), None)
-        if pivot is None:
-            raise SingularPoint("a matrix under an inverse is singular at this point")
-        if pivot != i:
-            work[i], work[pivot], determinant = work[pivot], work[i], -determinant
-        determinant = determinant * work[i][i]
-        head = work[i][i]
-        work[i] = [x / head for x in work[i]]
-        for r in range(size):
-            if r != i and work[r][i] != 0:
-                factor = work[r][i]
-                work[r] = [x - factor * y for x, y in zip(work[r], work[i], strict=True)]
-    return [row[size:] for row in work], determinant

@@ -7,8 +7,6 @@ from math import isqrt
 
 from symflow.errors import InputError
 
-Number = "Fraction | Surd"
-
 
 class Surd:
     """An irrational sum of square roots; rational results of arithmetic come back as ``Fraction``.
@@ -77,7 +75,7 @@ class Surd:
         return hash(frozenset(self.parts.items()))
 
     def __repr__(self) -> str:
-        return " + ".join(f"{q}*sqrt({r})" for r, q in sorted(self.parts.items()))
+        return " + ".join(f"{q}*sqrt({r})" if r > 1 else str(q) for r, q in sorted(self.parts.items()))
 
 
 def square_root(value: Fraction) -> Fraction | Surd:

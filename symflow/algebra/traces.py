@@ -6,7 +6,18 @@ from typing import Any
 
 from sympy import S, log
 
-from symflow.algebra.atoms import LOGDET, TRACE, Atom, Coefficient, Factor, Key, Monomial, Word, canonical, word_key
+from symflow.algebra.atoms import (
+    LOGDET,
+    TRACE,
+    Atom,
+    Coefficient,
+    Factor,
+    Key,
+    Monomial,
+    Word,
+    canonical,
+    word_key,
+)
 from symflow.algebra.normal import (
     NormalForm,
     Terms,
@@ -18,7 +29,6 @@ from symflow.algebra.normal import (
     normalised_word,
     normalising_coefficient,
     one,
-    rotate,
     single_word,
     split_invertible,
     times_scalars,
@@ -46,7 +56,7 @@ def trace(matrix: NormalForm) -> NormalForm:
         return matrix
     pairs: list[tuple[Monomial, Coefficient]] = []
     for (scalars, word), c in matrix.terms.items():
-        pairs.extend(times_scalars({(scalars, ()): S.One}, c, _trace_word(word, matrix.shape[0], Work())))
+        pairs.extend(times_scalars(scalars, c, _trace_word(word, matrix.shape[0], Work())))
     return NormalForm((S.One, S.One), collect(pairs))
 
 
@@ -69,7 +79,7 @@ def _trace_word(word: Word, size: Any, work: Work) -> Terms:
 def _trace_terms(terms: Terms, size: Any, work: Work) -> Terms:
     pairs: list[tuple[Monomial, Coefficient]] = []
     for (scalars, word), c in terms.items():
-        pairs.extend(times_scalars({(scalars, ()): S.One}, c, _trace_word(word, size, work)))
+        pairs.extend(times_scalars(scalars, c, _trace_word(word, size, work)))
     return collect(pairs)
 
 
@@ -135,8 +145,8 @@ def _determinant_representative(core: NormalForm) -> NormalForm:
         current = queue.pop()
         others: list[NormalForm | None] = [current.T]
         last = {w[-1] for _, w in current.terms if w}
-        if ((), ()) in current.terms and len(last) == 1:
-            others.append(rotate(current, last.pop()))
+        if len(last) == 1:
+            others.append(current.rotated(last.pop()))
         for other in others:
             if other is not None and other not in seen:
                 seen[other] = None

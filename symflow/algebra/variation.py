@@ -34,7 +34,7 @@ from sympy import (
 from sympy.core.function import Application
 from sympy.matrices.expressions.dotproduct import DotProduct
 
-from symflow.algebra.atoms import BILINEAR, TRACE, Atom, Word
+from symflow.algebra.atoms import BILINEAR, TRACE, Word
 from symflow.algebra.determinant import LogDet
 from symflow.algebra.normal import NormalForm, zero
 from symflow.algebra.words import normal_form
@@ -48,7 +48,7 @@ Directions = Mapping[Any, Any]
 def gateaux(expr: Any, directions: Directions) -> Any:
     r"""Return the Gateaux derivative in the given directions.
 
-    .. math:: \frac{d}{d\varepsilon}\Big|_{\varepsilon=0} F(X_1 + \varepsilon H_1, X_2 + \varepsilon H_2, \dots)
+    .. math:: \frac{d}{d\varepsilon}\Big|_{\varepsilon=0} F(X_1 + \varepsilon H_1, X_2 + \varepsilon H_2, …)
 
     Parameters
     ----------
@@ -127,9 +127,10 @@ def gradient(scalar: Any, X: Any, symmetric: Sequence[Any] = ()) -> Any:
     form = normal_form(gateaux(scalar, {X: H}), symmetric)
     total = zero(*X.shape)
     for (scalars, _), coefficient in form.terms.items():
-        ((word, rest),) = [(f.word, scalars[:i] + scalars[i + 1 :]) for i, (f, _) in enumerate(scalars) if _has(f, H)]
+        (factor,) = [f for f, _ in scalars if _has(f, H)]
+        rest = tuple((f, e) for f, e in scalars if f is not factor)
         front = NormalForm((S.One, S.One), {(rest, ()): coefficient})
-        total = total + front * _isolate(word, H)
+        total = total + front * _isolate(factor.word, H)
     if X in symmetric:
         total = (total + total.T).scaled(S.Half)
     return total.to_sympy()

@@ -126,7 +126,7 @@ def identical(a: Any, b: Any, symmetric: Sequence[Any] = ()) -> bool:
 @singledispatch
 def _convert(expr: Any, symmetric: Symmetric) -> NormalForm:
     kind = type(expr).__name__
-    raise InputError(f"the matrix calculus does not know {kind} (in {expr}); rewrite it with sums, products and inverses")
+    raise InputError(f"the matrix calculus does not know {kind} (in {expr}); use sums, products and inverses")
 
 
 @_convert.register
@@ -187,7 +187,8 @@ def _inverse(base: Any, symmetric: Symmetric) -> NormalForm:
     """Invert factor by factor where the factors of a product are square, so that they can cancel."""
     matrices = [a for a in base.args if isinstance(a, MatrixExpr)] if isinstance(base, MatMul) else []
     if len(matrices) < 2 or any(m.rows != m.cols for m in matrices):
-        return inverse(_convert(base, symmetric)) if base.shape != (1, 1) else power(_convert(base, symmetric), -1)
+        form = _convert(base, symmetric)
+        return power(form, -1) if form.is_scalar else inverse(form)
     scalar = _convert(Mul(*[a for a in base.args if not isinstance(a, MatrixExpr)]), symmetric)
     result = power(scalar, -1)
     for factor in reversed(matrices):
@@ -225,7 +226,7 @@ def _(expr: Any, symmetric: Symmetric) -> NormalForm:
 def _(expr: Any, symmetric: Symmetric) -> NormalForm:
     if expr.parent.shape == (1, 1):
         return _convert(expr.parent, symmetric)
-    raise InputError(f"entries such as {expr} have no symbolic size; write them with unit vectors and dot products")
+    raise InputError(f"the entry {expr} is not known; write it with unit vectors and dot products")
 
 
 @_convert.register(Symbol)
