@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import click
 
+from symflow import __version__
 from symflow.cli import claims, kernels, models, report, simulate
 from symflow.cli._group import SymflowGroup
 
@@ -16,7 +17,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 @click.group(cls=SymflowGroup, context_settings=_CONTEXT)
-@click.version_option(package_name="symflow", message="symflow %(version)s")
+@click.version_option(__version__, message="symflow %(version)s")
 def main() -> None:
     """Attention kernels in one line of mathematics: equations derived, claims decided, simulators compiled.
 

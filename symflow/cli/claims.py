@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from symflow.cli._output import console, json_option, print_json, progress, table
+from symflow.cli._plain import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.padding import Padding
+
+    from symflow.certify.verdict import Verdict
+    from symflow.claims.table import ClaimRow
 
 
 @click.command("claims")
@@ -14,6 +23,40 @@ from symflow.cli._output import console, json_option, print_json, progress, tabl
 @json_option
 def list_claims(form: str | None, as_json: bool) -> None:
     """List the claims: as usually quoted, and what holds."""
+    from symflow.claims import claims_table, render_claims
+
+    rows = claims_table()
+    if as_json:
+        print_json({"claims": [vars(row) for row in rows]})
+    elif form:
+        click.echo(render_claims(rows, form))
+    else:
+        _print_claims(console(), rows)
+
+
+def _print_claims(out: Console, rows: tuple[ClaimRow, ...]) -> None:
+    from rich.markup import escape
+
+    for row in rows:
+        reference = f"  ({row.reference})" if row.reference else ""
+        out.print(f"[bold]{escape(row.id)}[/]  {row.status}{escape(reference)}")
+        rest = (("as quoted", row.quoted), ("what holds", row.holds), ("given", row.hypotheses))
+        for label, text in (*rest, ("witness", row.witness), ("replay", row.command)):
+            out.print(_indented(label, plain(text) if label != "replay" else text))
+        out.print()
+
+
+def _indented(label: str, text: str) -> Padding:
+    """Return a paragraph with a label in the margin."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=10, style="dim")
+    grid.add_column(overflow="fold")
+    grid.add_row(label, Text(text))
+    return Padding(grid, (0, 0, 0, 2))
 
 
 @click.command()
@@ -25,8 +68,57 @@ def list_claims(form: str | None, as_json: bool) -> None:
 @click.option("--latex", is_flag=True, help="Print the verdict as a LaTeX fragment.")
 @json_option
 def check(claim: str, model: str | None, certificate: Path | None, latex: bool, as_json: bool) -> int:
-    """Decide CLAIM for MODEL."""
-    return 0
+    """Decide a claim, for MODEL where it is about one."""
+    from symflow.claims import check as decide
+    from symflow.claims import claim as lookup
+    from symflow.cli._target import resolve
+
+    documented = lookup(claim).documented
+    target = resolve(model) if model else None
+    arguments = (
+        () if target is None else (target.model,) if target.given is None else (target.model, target.given)
+    )
+    with progress(f"checking {claim}"):
+        verdict = decide(claim, *arguments)
+    written = certificate if certificate and verdict.certificate else None
+    if written and verdict.certificate:
+        verdict.certificate.save(written)
+    if as_json:
+        subject = {
+            "model": target and target.name,
+            "documented": documented,
+            "path": written and str(written),
+        }
+        print_json(verdict.to_record() | subject)
+    elif latex:
+        click.echo(verdict.to_latex())
+    else:
+        _print_verdict(console(), verdict, target and target.name)
+    _say_where(certificate, written)
+    return 0 if verdict.status in ("proved", "supported") or verdict.status == documented else 1
+
+
+def _print_verdict(out: Console, verdict: Verdict, model: str | None) -> None:
+    from rich.markup import escape
+
+    from symflow.certify import LEMMAS
+
+    about = f" of {model}" if model else ""
+    out.print(f"[bold]{escape(verdict.claim)}[/]{escape(about)}: [bold]{verdict.status}[/]")
+    for label, text in (("reason", verdict.reason), ("scope", verdict.scope), ("method", verdict.method)):
+        if text:
+            out.print(_indented(label, text))
+    if verdict.witness is not None:
+        out.print(_indented("witness", str(verdict.witness)))
+    for name in verdict.assumes:
+        out.print(_indented("assumes", f"{LEMMAS[name].title}: {LEMMAS[name].citation}"))
+
+
+def _say_where(asked: Path | None, written: Path | None) -> None:
+    if written:
+        click.echo(f"wrote {written}; replay it with: symflow replay {written}", err=True)
+    elif asked:
+        click.echo("no certificate was written: there is none for this verdict", err=True)
 
 
 @click.command()

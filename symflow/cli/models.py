@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from symflow.cli._output import console, json_option, print_json, progress, table
+from symflow.cli._plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,6 +119,7 @@ def _as_sympy(derivation: Derivation) -> str:
     lines = [
         f'"""Mean and covariance under {derivation.statement.name}: their drift in alpha and Sigma."""',
         "from sympy import *",
+        "from sympy.core.symbol import Str",
         "",
         f"# {derivation.mean_rhs}",
         f"mean_rhs = {srepr(derivation.mean_rhs)}",
@@ -168,7 +170,8 @@ def _print_overview(
     from rich.markup import escape
 
     model = derivation.model
-    given = ", ".join("A = KᵀQ" if s.name == "A" else s.name for s in derivation.statement.parameters)
+    product = "A = KᵀQ" if "Q" in model.parameters else "A"
+    given = ", ".join(product if s.name == "A" else s.name for s in derivation.statement.parameters)
     source = f"  ({model.reference})" if model.reference else ""
     out.print(f"[bold]{escape(model.title)}[/] given {given}{source}")
     scale = "" if model.scale == 1 else f"{model.scale} · "
@@ -180,26 +183,8 @@ def _print_overview(
     out.print(escape(f"  Sigma' = {derivation.cov_rhs}"))
     rows = table("step", "rule", "checked by")
     for step, seen in checked:
-        rows.add_row(escape(_plain(step.title)), escape(_plain(step.rule)), escape(f"✓ {seen.method}"))
+        rows.add_row(escape(plain(step.title)), escape(plain(step.rule)), escape(f"✓ {seen.method}"))
     out.print(rows)
-
-
-def _plain(text: str) -> str:
-    r"""Return LaTeX text with inline mathematics as a terminal shows it.
-
-    >>> _plain(r"for $\Sigma \succ 0$")
-    'for Σ ≻ 0'
-    """
-    for command, character in (
-        (r"\succeq", "⪰"),
-        (r"\succ", "≻"),
-        (r"\Sigma", "Σ"),
-        (r"\alpha", "α"),
-        (r"\mu", "μ"),
-        ("$", ""),
-    ):
-        text = text.replace(command, character)
-    return text
 
 
 @click.command()

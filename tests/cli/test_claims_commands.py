@@ -76,7 +76,7 @@ def test_claims_table_and_pages(symflow_command: Any) -> None:
     for claim in found:
         assert claim["quoted"]
         assert claim["holds"]
-        assert claim["verdict"] in ("proved", "refuted", "supported")
+        assert claim["status"] in ("proved", "refuted", "supported")
         assert claim["command"].startswith("symflow check ")
     assert "CACP25/gaussian-softmax" in symflow_command("claims").stdout
     assert "<table" in symflow_command("claims", "--format", "html").stdout
@@ -85,6 +85,7 @@ def test_claims_table_and_pages(symflow_command: Any) -> None:
 
 def test_every_listed_claim_gives_its_documented_verdict(symflow_command: Any) -> None:
     for claim in symflow_command("claims", "--json").json["claims"]:
-        done = symflow_command(*claim["command"].split()[1:], "--json")
+        model = ["l2"] if "MODEL" in claim["command"] else []
+        done = symflow_command("check", claim["id"], *model, "--json")
         assert done.code == 0, claim["id"]
-        assert done.json["status"] == claim["verdict"]
+        assert done.json["status"] == claim["status"]
