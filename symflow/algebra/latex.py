@@ -372,7 +372,7 @@ def order_scalar_terms(expr: Any) -> list[Any]:
     plain = [t for t in expr.as_ordered_terms() if not t.has(sympy.Trace)]
     forms = sorted(
         (t for t in expr.args if t.has(sympy.Trace)),
-        key=lambda t: (-_letters(t), _transposes(t), _natural(abs_term(t))),
+        key=lambda t: (-_letters(t), abs(t.as_coeff_Mul()[0]) != 1, _natural(abs_term(t))),
     )
     ordered = [*forms, *plain]
     first = next((t for t in ordered if not _is_negative(t)), ordered[0]) if forms else ordered[0]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from sympy import Symbol
 
 from symflow.algebra.latex import aligned, latex, latex_equation
@@ -160,7 +161,10 @@ class _Html:
     display = staticmethod(display_to_html)
 
     def citation(self, text: str) -> Any:
-        return text
+        keys = keys_in(text)
+        if not keys or not text.startswith(keys[0]):
+            return text
+        return Markup('<a href="#{}">{}</a>{}').format(keys[0], keys[0], text.removeprefix(keys[0]))
 
 
 def _blocks(derivation: Derivation, checked: Seen, write: _Latex | _Html) -> list[_Block]:
@@ -254,7 +258,7 @@ def _tex_environment() -> Environment:
     return Environment(
         loader=PackageLoader("symflow.derive"),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 — LaTeX, escaped by tex_escape
+        autoescape=False,  # LaTeX, escaped by tex_escape
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

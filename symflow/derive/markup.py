@@ -19,6 +19,8 @@ _TEX_ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\t
 _TEX_ESCAPES |= {"<": r"\textless{}", ">": r"\textgreater{}"}
 _TEXT_COMMANDS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code"}
 _ALIGNED = re.compile(r"\\(begin|end)\{(?:aligned|align\*?)\}")
+#: After these a minus is a sign, not a difference.
+_BEFORE_SIGN = r"<mo>&#x0003D;</mo>|<mo[^>]*>&#x00028;</mo>|<mo>&#x0002C;</mo>"
 _UPRIGHT = re.compile(r"<mi>((?:&#x003(?:9[1-9A-F]|A[0-9]);)|[Α-Ω])</mi>")
 
 
@@ -85,8 +87,19 @@ def math_to_html(text: str) -> Markup:
     >>> str(math_to_html("a < b"))
     'a &lt; b'
     """
-    parts = (_math(part, "inline") if is_math else _text(part) for is_math, part in _split_math(text))
-    return Markup("").join(parts)
+    html = Markup("")
+    parts = _split_math(text)
+    for index, (is_math, part) in enumerate(parts):
+        if not is_math:
+            html += _text(part)
+            continue
+        formula = _math(part, "inline")
+        following = parts[index + 1][1] if index + 1 < len(parts) else ""
+        if following[:1] in tuple(",.;:)"):  # no line break before punctuation
+            parts[index + 1] = (False, following[1:])
+            formula = Markup('<span style="white-space:nowrap">{}{}</span>').format(formula, following[0])
+        html += formula
+    return html
 
 
 def display_to_html(latex: str) -> Markup:
@@ -97,8 +110,45 @@ def display_to_html(latex: str) -> Markup:
     InputError
         If the formula uses a command that has no MathML.
     """
-    body = latex.strip().removeprefix("$$").removesuffix("$$").removeprefix(r"\[").removesuffix(r"\]")
-    return _math(body, "block")
+    body = latex.strip().removeprefix("$$").removesuffix("$$").removeprefix(r"\[").removesuffix(r"\]").strip()
+    outer = re.fullmatch(r"\\begin\{aligned\}(.*)\\end\{aligned\}", body, re.DOTALL)
+    return _aligned(outer[1]) if outer else _math(body, "block")
+
+
+def _aligned(body: str) -> Markup:
+    """Lay the lines out as an HTML table: MathML Core has no columns that align at a sign."""
+    cell = Markup('<td style="text-align:{};padding:.25em 0;border:0;vertical-align:baseline">{}</td>')
+    rows = Markup("")
+    for line in _split_outside(body, r"\\"):
+        sides = [side.strip() for side in _split_outside(line, "&")]
+        cells = (cell.format("right" if i % 2 == 0 else "left", _cell(side)) for i, side in enumerate(sides))
+        rows += Markup("<tr>{}</tr>").format(Markup("").join(cells))
+    return Markup(
+        '<table class="aligned" style="margin:0 auto;width:auto;border-collapse:collapse">{}</table>'
+    ).format(rows)
+
+
+def _cell(side: str) -> Markup:
+    if not side:
+        return Markup("")
+    return Markup(
+        _math(side, "inline").replace('display="inline"', 'display="inline" style="math-style:normal"', 1)
+    )
+
+
+def _split_outside(text: str, mark: str) -> list[str]:
+    """Split at a mark that is outside braces and inner environments."""
+    parts, depth, start, position = [], 0, 0, 0
+    while position < len(text):
+        if depth == 0 and text.startswith(mark, position):
+            parts.append(text[start:position])
+            start = position = position + len(mark)
+            continue
+        opening = text[position] == "{" or text.startswith(r"\begin", position)
+        closing = text[position] == "}" or text.startswith(r"\end", position)
+        depth += opening - closing
+        position += 2 if text[position] == "\\" and not (opening or closing) else 1
+    return [*parts, text[start:]]
 
 
 def _split_math(text: str) -> list[tuple[bool, str]]:
@@ -140,8 +190,17 @@ def _bold_greek(match: re.Match[str]) -> str:
 
 def _mend(html: str) -> str:
     html = _UPRIGHT.sub(r'<mi mathvariant="normal">\1</mi>', html)
+    html = re.sub(
+        r"<mo>([A-Za-z]{2,})</mo>(?=<m)(?!<mo[^>]*>&#x00028;)", r'<mi>\1</mi><mspace width="0.17em"/>', html
+    )
     html = re.sub(r"<mo>([A-Za-z]{2,})</mo>", r"<mi>\1</mi>", html)
-    html = re.sub(r'<mtd columnalign="(left|right|center)">', r'<mtd style="text-align:\1">', html)
-    html = html.replace("<mo>&#x0002F;</mo>", '<mo lspace="0" rspace="0">/</mo>')
-    html = html.replace("<mo>&#x022A4;</mo>", '<mo lspace="0" rspace="0">&#x022A4;</mo>')
+    html = re.sub(
+        r"<m[io]>(&#x0(?:2AB0|2AAF|227A|227B);)</m[io]>", r'<mo lspace="0.28em" rspace="0.28em">\1</mo>', html
+    )
+    html = re.sub(rf"({_BEFORE_SIGN})<mo>&#x02212;</mo>", r'\1<mo form="prefix">&#x02212;</mo>', html)
+    html = html.replace("<mo>&#x02202;</mo>", "<mi>&#x02202;</mi>")
+    html = html.replace(
+        '<mo stretchy="false">&#x0007C;</mo>', '<mo stretchy="false" lspace="0" rspace="0">|</mo>'
+    )
+    html = re.sub(r"<mo>(&#x0(?:002F|22A4);)</mo>", r'<mo lspace="0" rspace="0">\1</mo>', html)
     return html.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
