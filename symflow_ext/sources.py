@@ -13,7 +13,7 @@ EXTENSIONS = {
 #: Where the C headers lie, from the root of the repository.
 INCLUDE_DIRS = ["symflow_ext/include"]
 
-#: Never ``-ffast-math``: it would let NaN and infinities through, and loading such a library flushes denormals.
+#: Never ``-ffast-math``: it lets NaN through, and loading such a library flushes denormals.
 COMPILE_ARGS = ["-O3", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function"]
 
 #: Directives of every source, so that none has to repeat them.

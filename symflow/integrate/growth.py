@@ -1,0 +1,58 @@
+"""Finite-time blow-up seen from accepted steps: the rule of the compiled stepper, in Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symflow.integrate.checking import Array
+
+_LEFT = 1e-9  # until the singularity, relative to the time gone by
+_AGREEMENT = 0.05  # of two successive extrapolations, relative to what is left
+_SLOPE = 1e-3  # the slowest law (t* - t)^(-1/slope) that is believed
+_STREAK = 2  # how many extrapolations in a row have to agree
+
+
+class GrowthMonitor:
+    r"""Extrapolates the time at which ``ρ = |y|²`` becomes infinite.
+
+    .. math:: q = \rho/\rho', \qquad \hat t = t + q/(-\dot q)
+
+    For :math:`\rho\sim C(t^*-t)^{-p}` q is linear and two values give t* whatever p is; for exponential
+    growth q is constant, for double exponential growth its zero keeps its distance.
+
+    Parameters
+    ----------
+    t0 : float
+        Start of the run.
+    direction : float
+        1 forwards, −1 backwards.
+    reach : float
+        Size of a fixed step, which cannot come closer than itself; 0 for adaptive steps.
+    """
+
+    def __init__(self, t0: float, direction: float, reach: float = 0.0) -> None:
+        self._t0, self._direction, self._reach = t0, direction, reach
+        self._q = self._time = 0.0
+        self._streak = 0
+        self.singularity = math.inf
+
+    def update(self, t: float, y: Array, slope: Array) -> bool:
+        """Take in an accepted point and tell whether the extrapolated singularity has converged onto it."""
+        rho, rate = float(np.sum(y * y)), 2.0 * self._direction * float(np.sum(y * slope))
+        if not (rho > 0.0 and rate > 0.0 and math.isfinite(rate)):
+            self._q, self._streak = 0.0, 0
+            return False
+        before, elapsed = self._q, abs(t - self._time)
+        self._q, self._time = rho / rate, t
+        decline = (self._q - before) / elapsed if elapsed > 0.0 and before > 0.0 else 0.0
+        if not decline < -_SLOPE:
+            self._streak, self.singularity = 0, math.inf
+            return False
+        left = self._q / -decline
+        guess = t + self._direction * left
+        self._streak = self._streak + 1 if abs(guess - self.singularity) <= _AGREEMENT * left else 0
+        self.singularity = guess
+        tolerance = max(_LEFT * abs(guess - self._t0), 100.0 * math.ulp(guess), self._reach)
+        return self._streak >= _STREAK and left <= tolerance

@@ -1,0 +1,99 @@
+"""How mean and covariance lie in the flat state of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from symflow.integrate.backends import covariances
+from symflow.integrate.checking import Array
+from symflow.integrate.gaussian import Gaussian, pivoted_cholesky
+
+
+class Layout(Protocol):
+    """A flat state of ``size`` numbers that stands for mean and covariance."""
+
+    @property
+    def d(self) -> int:
+        """Dimension."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Length of the state."""
+        ...
+
+    def pack(self, initial: Gaussian) -> Array:
+        """Return the state of a Gaussian."""
+        ...
+
+    def factors(self, states: Array) -> tuple[Array, Array]:
+        """Return means (T, d) and factors (T, d, r) of states (T, size)."""
+        ...
+
+    def tolerances(self, atol: Array) -> Array:
+        """Return the absolute tolerance of each component from one per coordinate."""
+        ...
+
+
+@dataclass(frozen=True)
+class FactorLayout:
+    """State (α, F) with ``Σ = FFᵀ``, F of ``d × r``."""
+
+    d: int
+    r: int
+
+    @property
+    def size(self) -> int:
+        """Length of the state."""
+        return self.d * (1 + self.r)
+
+    def pack(self, initial: Gaussian) -> Array:
+        """Return the state of a Gaussian."""
+        factor = np.zeros((self.d, self.r))
+        factor[:, : initial.rank] = initial.factor()
+        return np.concatenate([initial.mean, factor.reshape(-1)])
+
+    def factors(self, states: Array) -> tuple[Array, Array]:
+        """Return means (T, d) and factors (T, d, r) of states (T, size)."""
+        means, rest = states[:, : self.d], states[:, self.d :]
+        return means.copy(), np.ascontiguousarray(rest).reshape(-1, self.d, self.r)
+
+    def tolerances(self, atol: Array) -> Array:
+        """Return the tolerance of each component: a row of F has that of its coordinate."""
+        return np.concatenate([atol, np.repeat(atol, self.r)])
+
+
+@dataclass(frozen=True)
+class MomentLayout:
+    """State (α, Σ), for implicit methods that want the Jacobian; the rank r is that of the initial law."""
+
+    d: int
+    r: int
+
+    @property
+    def size(self) -> int:
+        """Length of the state."""
+        return self.d * (1 + self.d)
+
+    def pack(self, initial: Gaussian) -> Array:
+        """Return the state of a Gaussian."""
+        return np.concatenate([initial.mean, initial.cov.reshape(-1)])
+
+    def factors(self, states: Array) -> tuple[Array, Array]:
+        """Return means (T, d) and factors (T, d, r): the flow keeps the rank, r columns are enough."""
+        sigma = states[:, self.d :].reshape(-1, self.d, self.d)
+        factors = [pivoted_cholesky(0.5 * (s + s.T), self.r) for s in sigma]
+        return states[:, : self.d].copy(), np.array(factors).reshape(-1, self.d, self.r)
+
+    def tolerances(self, atol: Array) -> Array:
+        """Return the tolerance of each component."""
+        return np.concatenate([atol, np.repeat(atol, self.d)])
+
+
+def moments(layout: Layout, states: Array) -> tuple[Array, Array]:
+    """Return means (T, d) and covariances (T, d, d) of states (T, size)."""
+    means, factors = layout.factors(states)
+    return means, covariances(factors)

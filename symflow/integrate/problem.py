@@ -1,0 +1,223 @@
+"""A model with numbers: parameters by name, sizes inferred, right-hand side bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Identity, MatAdd, MatMul, MatrixSymbol, Symbol, Transpose, ZeroMatrix
+
+from symflow.errors import InputError, NormaliserDiverges
+from symflow.integrate.checking import Array, real_array
+from symflow.integrate.gaussian import Gaussian as Gaussian
+from symflow.models.attention.model import AttentionModel
+from symflow.models.statement import Statement
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model, an initial law and values for every parameter.
+
+    Attributes
+    ----------
+    model : AttentionModel
+    initial : Gaussian
+    given : frozenset of str
+        Names of the parameters the caller gave; they select the parametrisation.
+    statement : Statement
+        The definition at symbolic size.
+    values : dict
+        Every parameter by name, in call order, as a contiguous float64 array (scalars: of one number).
+    dims : tuple of int
+        Sizes in the order of ``statement.dimensions``.
+    """
+
+    model: AttentionModel
+    initial: Gaussian
+    given: frozenset[str]
+    statement: Statement
+    values: dict[str, Array]
+    dims: tuple[int, ...]
+
+    @property
+    def parametrisation(self) -> frozenset[str]:
+        """Names of all parameters of the kernel but the two scalars that every model has."""
+        return frozenset(self.values) - {"beta", "temperature"}
+
+    @property
+    def kernel_values(self) -> dict[str, Any]:
+        """Every parameter as the kernel takes it."""
+        scalar = {s.name for s in self.statement.parameters if not isinstance(s, MatrixSymbol)}
+        return {name: float(v[0]) if name in scalar else v for name, v in self.values.items()}
+
+    def tilt(self) -> Any:
+        """Return the part C of the score that can make the normaliser diverge, or None."""
+        from symflow.derive.closure import gaussian_closure
+
+        covariance = gaussian_closure(self.model.with_symbolic_scale(), self.given).flow.covariance
+        return None if covariance is None else covariance.tilt
+
+
+def read_problem(model: Any, initial: Any, params: Any) -> Problem:
+    """Match parameters with what the model states.
+
+    Parameters
+    ----------
+    model : AttentionModel
+    initial : Gaussian
+    params : mapping of str to array_like
+        Values by name; matrices as arrays, nested lists or SymPy matrices.
+
+    Raises
+    ------
+    InputError
+        If a parameter is missing, unknown, of the wrong shape or not finite; named with its index.
+    """
+    if not isinstance(model, AttentionModel):
+        raise InputError(f"model must be an attention model such as Softmax(), got {type(model).__name__}")
+    if not isinstance(initial, Gaussian):
+        raise InputError(f"initial must be a Gaussian(mean, cov), got {type(initial).__name__}")
+    if not isinstance(params, Mapping):
+        raise InputError(f"params must be a mapping from names to values, got {type(params).__name__}")
+    given = frozenset(params)
+    statement = model.with_symbolic_scale().statement(given)
+    scalars = {"beta": model.beta, "temperature": model.temperature}
+    sizes = {statement.dimensions[0].name: (initial.dim, "the initial law")}
+    known = {**scalars, **params}
+    values = {s.name: _value(s, known[s.name], sizes) for s in statement.parameters if s.name in known}
+    dims = {name: size for name, (size, _) in sizes.items()}
+    absent = {  # a bias that was not given is zero
+        s.name: np.zeros([_length(n, dims) for n in s.shape])
+        for s in statement.parameters
+        if s.name not in known
+    }
+    ordered = {s.name: (values | absent)[s.name] for s in statement.parameters}
+    return Problem(
+        model, initial, given, statement, ordered, tuple(dims[s.name] for s in statement.dimensions)
+    )
+
+
+def _value(symbol: Any, raw: Any, sizes: dict[str, tuple[int, str]]) -> Array:
+    """Return a parameter in its symbolic shape and record the sizes that it fixes."""
+    if isinstance(raw, MatrixSymbol):
+        raise InputError(f"{symbol.name} is the symbol {raw}; give numbers")
+    scalar = isinstance(raw, Expr)
+    array = real_array(float(raw) if scalar and raw.is_number else raw, symbol.name)
+    if not isinstance(symbol, MatrixSymbol):
+        if array.size != 1:
+            raise InputError(f"{symbol.name} must be one number, got an array of shape {array.shape}")
+        return array.reshape(1)
+    if symbol.shape[1] == 1 and array.ndim == 1:
+        array = array[:, None]
+    wanted = " x ".join(str(n) for n in symbol.shape if n != 1)
+    if array.ndim != 2:
+        raise InputError(f"{symbol.name} must have shape {wanted}, got {array.shape}")
+    for size, actual in zip(symbol.shape, array.shape, strict=True):
+        _fit(symbol.name, wanted, size, actual, sizes)
+    return np.ascontiguousarray(array)
+
+
+def _fit(name: str, wanted: str, size: Any, actual: int, sizes: dict[str, tuple[int, str]]) -> None:
+    if size.is_Integer:
+        if actual != int(size):
+            raise InputError(f"{name} must have shape {wanted}, got {actual} where {size} is needed")
+        return
+    expected, source = sizes.setdefault(size.name, (actual, name))
+    if expected != actual:
+        raise InputError(
+            f"{name} must have shape {wanted}: {size.name} = {expected} from {source}, "
+            f"but {name} has {actual}"
+        )
+
+
+# ------------------------------------------------------------------------------------------ the normaliser
+
+
+def refuse_divergent(problem: Problem, tilt: Any) -> None:
+    r"""Refuse an initial law for which the normaliser is infinite.
+
+    .. math:: \int e^{s(x,y)}\,d\mu(y) < \infty \iff \lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1
+
+    Parameters
+    ----------
+    problem : Problem
+    tilt : SymPy matrix expression or None
+        C, the quadratic part of the score in y; None where its sign alone proves convergence.
+
+    Raises
+    ------
+    NormaliserDiverges
+        With the eigenvalue.
+    """
+    if tilt is None:
+        return
+    value = largest_tilt(problem, tilt, problem.initial.factor())
+    if value >= 1.0:
+        raise NormaliserDiverges(
+            f"the normaliser of {problem.model.name} diverges at the initial law: the largest eigenvalue of "
+            f"Σ^(1/2) C Σ^(1/2) is {value:.6g}, it must be below 1; reduce cov, or beta/temperature, or C",
+            value,
+        )
+
+
+def largest_tilt(problem: Problem, tilt: Any, factor: Array) -> float:
+    """Return λ_max(FᵀCF), which is λ_max(Σ^{1/2}CΣ^{1/2}) up to zeros."""
+    sizes = dict(zip((s.name for s in problem.statement.dimensions), problem.dims, strict=True))
+    tilted = factor.T @ _number(tilt, problem.values, sizes) @ factor
+    return float(np.linalg.eigvalsh(0.5 * (tilted + tilted.T)).max(initial=0.0))
+
+
+@singledispatch
+def _number(expression: Any, values: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    """Return the value of a matrix expression."""
+    raise InputError(f"cannot evaluate {type(expression).__name__} in {expression}")
+
+
+@_number.register
+def _(expression: MatrixSymbol, values: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    return values[expression.name]
+
+
+@_number.register
+def _(expression: Transpose, values: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    return _number(expression.arg, values, sizes).T
+
+
+@_number.register
+def _(expression: MatAdd, values: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    return np.sum([_number(term, values, sizes) for term in expression.args], axis=0)  # type: ignore[no-any-return]
+
+
+@_number.register
+def _(expression: MatMul, values: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    coefficient, factors = expression.as_coeff_matrices()
+    product = _number(factors[0], values, sizes)
+    for factor in factors[1:]:
+        product = product @ _number(factor, values, sizes)
+    return _scalar(coefficient, values) * product
+
+
+@_number.register
+def _(expression: Identity, values: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    return np.eye(_length(expression.shape[0], sizes))
+
+
+@_number.register
+def _(expression: ZeroMatrix, values: Mapping[str, Array], sizes: Mapping[str, int]) -> Array:
+    rows, cols = expression.shape
+    return np.zeros((_length(rows, sizes), _length(cols, sizes)))
+
+
+def _length(size: Any, sizes: Mapping[str, int]) -> int:
+    return int(size) if size.is_Integer else sizes[size.name]
+
+
+def _scalar(expression: Any, values: Mapping[str, Array]) -> float:
+    return float(
+        expression.subs(
+            {s: float(values[s.name][0]) for s in expression.free_symbols if isinstance(s, Symbol)}
+        )
+    )

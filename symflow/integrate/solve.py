@@ -1,0 +1,247 @@
+"""Integrate a Gaussian law along the mean-field equations of a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from symflow.errors import BuildError, InputError, IntegrationError
+from symflow.integrate.backends import runtime, warn_without_runtime
+from symflow.integrate.events import EventFinder
+from symflow.integrate.layout import FactorLayout, Layout, MomentLayout, moments
+from symflow.integrate.methods import Driver, ImplicitDriver, TableauDriver
+from symflow.integrate.options import BACKENDS, Callback, Options, read_options
+from symflow.integrate.problem import Problem, read_problem, refuse_divergent
+from symflow.integrate.recorder import Recorder
+from symflow.integrate.trajectory import Trajectory
+
+_CHUNK_SECONDS = 0.03  # how long a run stays out of reach of Ctrl-C, callbacks and the wall clock
+_IMPLICIT = ("radau", "bdf")
+_RAISED = ("blow-up", "step-too-small", "non-finite")
+
+
+def solve(
+    model: Any,
+    initial: Any,
+    params: Mapping[str, Any],
+    t_span: Any,
+    *,
+    t_eval: Any = None,
+    method: str = "dop853",
+    rtol: float = 1e-9,
+    atol: Any = 1e-12,
+    events: Any = None,
+    dense_output: bool = False,
+    dt: float | None = None,
+    backend: str = "auto",
+    callback: Callback | None = None,
+    max_wall_time: float | None = None,
+    raise_on_failure: bool = False,
+    max_step: float | None = None,
+    first_step: float | None = None,
+) -> Trajectory:
+    r"""Integrate mean and covariance of a Gaussian law.
+
+    .. math:: \dot\alpha = \Gamma(\alpha), \qquad \dot F = LF, \qquad \Sigma = FF^\top
+
+    The covariance flows as a factor, so that symmetry, semidefiniteness and rank hold at every time.
+
+    Parameters
+    ----------
+    model : AttentionModel
+        E.g. ``Softmax()``.
+    initial : Gaussian
+        The law at the first time; its covariance may be singular.
+    params : mapping
+        Parameters by name, e.g. ``{"A": …, "V": …}``.
+    t_span : (float, float)
+        First and last time; a last time before the first one runs backwards.
+    t_eval : array_like, (T,), optional
+        Times to record, strictly monotone along the run; every accepted step by default.
+    method : str, default "dop853"
+        ``"dop853"``, ``"dp5"`` (adaptive), ``"rk4"`` (takes ``dt``), ``"radau"``, ``"bdf"`` (SciPy, stiff).
+    rtol, atol : float; float or (d,)
+        Tolerances on the mean and on the rows of the factor; ``atol`` may differ by coordinate.
+    events : callable or sequence of callables, optional
+        ``event(t, mean, cov) -> float``. Every zero after the first time is recorded; ``event.terminal`` (True, or
+        how many zeros) ends the run, ``event.direction`` (±1) keeps only rising or falling zeros along the run.
+    dense_output : bool, default False
+        Keep the continuous solution, ``Trajectory.sol(t)``.
+    dt : float, optional
+        Step of a fixed-step method.
+    backend : str, default "auto"
+        ``"compiled"``, ``"numpy"``, or compiled where possible.
+    callback : callable, optional
+        ``callback(t, mean, cov)`` after every step; a true value ends the run.
+    max_wall_time : float, optional
+        Seconds after which the run ends with what it has.
+    raise_on_failure : bool, default False
+        Raise where the status is ``"blow-up"``, ``"step-too-small"`` or ``"non-finite"``.
+    max_step, first_step : float, optional
+        Bound on, and first value of, the step size of adaptive methods.
+
+    Returns
+    -------
+    Trajectory
+        With ``status`` and ``message``; times where the run could not go are absent, never NaN.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, before any work.
+    NormaliserDiverges
+        If the attention weights cannot be normalised at the initial law.
+    IntegrationError
+        With ``raise_on_failure=True``.
+
+    References
+    ----------
+    CACP25, Section 4; Hairer, Nørsett, Wanner, *Solving Ordinary Differential Equations I*, II.5–II.6.
+
+    Examples
+    --------
+    >>> from symflow import Gaussian, Softmax, solve
+    >>> law, params = Gaussian([0.0], [[1.0]]), {"A": [[1.0]], "V": [[1.0]]}
+    >>> run = solve(Softmax(), law, params, (0, 1), backend="numpy")
+    >>> run.status, round(run.t_star, 6)
+    ('blow-up', 0.5)
+    """
+    problem = read_problem(model, initial, params)
+    options = read_options(
+        problem.initial.dim,
+        t_span,
+        t_eval=t_eval,
+        method=method,
+        rtol=rtol,
+        atol=atol,
+        dt=dt,
+        max_step=max_step,
+        first_step=first_step,
+        events=events,
+        dense_output=dense_output,
+        callback=callback,
+        max_wall_time=max_wall_time,
+    )
+    driver, layout = _driver(problem, options, backend)
+    trajectory = _run(problem, options, driver, layout)
+    if raise_on_failure and trajectory.status in _RAISED:
+        raise IntegrationError(trajectory.message, trajectory)
+    return trajectory
+
+
+def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, Layout]:
+    """Compile the right-hand side and bind it to the numbers."""
+    from symflow.codegen.kernel import compile as compile_kernel
+
+    if backend not in BACKENDS:
+        raise InputError(f"backend {backend!r} is unknown; choose one of {', '.join(BACKENDS)}")
+    if runtime() is None:
+        if backend == "compiled":
+            raise BuildError("the compiled runtime is missing; reinstall symflow with a C compiler on PATH")
+        if options.method not in _IMPLICIT:
+            warn_without_runtime()
+    kernel = compile_kernel(problem.model, backend, problem.parametrisation)
+    values = problem.kernel_values
+    d, rank = problem.initial.dim, max(problem.initial.rank, 1)
+    layout: Layout = MomentLayout(d, rank) if options.method in _IMPLICIT else FactorLayout(d, rank)
+    y0, atol = layout.pack(problem.initial), layout.tolerances(options.atol)
+    if options.method in _IMPLICIT:
+        return ImplicitDriver(kernel.rhs(values), kernel.jacobian(values), y0, atol, options), layout
+    call = kernel.bind("factor", (*problem.dims, rank), values)
+    return TableauDriver(call, y0, atol, options), layout
+
+
+def _run(problem: Problem, options: Options, driver: Driver, layout: Layout) -> Trajectory:
+    """Advance chunk by chunk; signals, events, callback and clock are looked after in between."""
+    finder = EventFinder(options.events, layout, options.t0, options.direction)
+    recorder = Recorder(options, layout)
+    start = time.perf_counter()
+    while True:
+        chunk = driver.advance(_CHUNK_SECONDS)
+        stop = finder.scan(chunk.dense) if options.events and chunk.dense is not None else None
+        recorder.add(chunk, stop)
+        status, t = chunk.status, float(recorder.last_time)
+        if stop is not None:
+            status, message = "event", f"a terminal event ended the run at t = {stop:.10g}"
+        elif status != "running":
+            message = _message(problem, options, driver, status, t)
+        elif (
+            options.callback is not None
+            and chunk.times.size > 1
+            and _asks_to_stop(options.callback, layout, recorder)
+        ):
+            status, message = "stopped", f"the callback ended the run at t = {t:.10g}"
+        elif options.max_wall_time is not None and time.perf_counter() - start > options.max_wall_time:
+            status, message = (
+                "stopped",
+                f"max_wall_time = {options.max_wall_time:g} s was over at t = {t:.10g}",
+            )
+        if status != "running":
+            return _trajectory(problem, options, driver, layout, finder, recorder, status, message)
+
+
+def _asks_to_stop(callback: Callback, layout: Layout, recorder: Recorder) -> bool:
+    means, covs = moments(layout, recorder.last_state[None, :])
+    return bool(callback(float(recorder.last_time), means[0], covs[0]))
+
+
+def _message(problem: Problem, options: Options, driver: Driver, status: str, t: float) -> str:
+    """Say how a run ended, and what to do about it."""
+    name, where = problem.model.name, f"t = {t:.10g}"
+    if status == "finished":
+        return f"reached {where}"
+    if status == "blow-up":
+        return f"{name} blows up in finite time: |mean|² + tr(cov) → ∞ at t* = {driver.singularity:.10g}"
+    if status == "non-finite":
+        if t == options.t0:
+            return f"the right-hand side of {name} is not finite at the first time {where}"
+        return f"the solution leaves the range of floating-point numbers near {where}, not at a singularity"
+    if driver.reason == "outside-domain":
+        if t == options.t0:
+            refuse_divergent(problem, problem.tilt())
+        return (
+            f"the normaliser of {name} diverges near {where}: the largest eigenvalue of Σ^(1/2) C Σ^(1/2) "
+            "reaches 1 there; end the run earlier, or reduce cov, or beta/temperature"
+        )
+    if driver.reason == "singular":
+        return f"a linear system of {name} becomes singular near {where}; end the run earlier"
+    if options.dt is not None:
+        return f"a step of dt = {options.dt:g} failed at {where}; reduce dt"
+    return (
+        f"the step size fell below the spacing of floating-point numbers at {where}; "
+        "try method='radau' or a larger rtol"
+    )
+
+
+def _trajectory(
+    problem: Problem,
+    options: Options,
+    driver: Driver,
+    layout: Layout,
+    finder: EventFinder,
+    recorder: Recorder,
+    status: str,
+    message: str,
+) -> Trajectory:
+    times, states = recorder.finish(complete=status == "finished")
+    means, factors = layout.factors(states)
+    at_events = [recorder.moments_at(np.array(found)) for found in finder.times]
+    return Trajectory(
+        t=times,
+        mean=means,
+        factor=factors,
+        status=status,
+        message=message,
+        t_star=driver.singularity if status == "blow-up" else None,
+        nfev=driver.nfev,
+        t_events=tuple(np.array(found) for found in finder.times),
+        mean_events=tuple(mean for mean, _ in at_events),
+        cov_events=tuple(cov for _, cov in at_events),
+        model=problem.statement.name,
+        method=options.method,
+        _dense=recorder.dense if options.dense_output else None,
+        _layout=layout if options.dense_output else None,
+    )
