@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from symflow.cli._output import console, json_option, print_json, progress, table
+from symflow.cli._target import resolve
+
+if TYPE_CHECKING:
+    from symflow.models.attention.model import AttentionModel
 
 
 @click.command()
 @click.argument("models", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every shipped model in every parametrisation.")
 @json_option
-def build(models: tuple[str, ...], everything: bool, as_json: bool) -> int:
-    """Compile kernels for this machine's processor."""
+def build(models: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """Have compiled kernels ready for MODELS.
+
+    A kernel that came with the package or lies in the cache is loaded, any other is built and cached.
+    """
+    import time
+
+    from symflow.codegen.kernel import compile as compile_kernel
+
     if bool(models) == everything:
         raise click.UsageError("Give models, or --all for every shipped one.")
-    raise NotImplementedError
+    wanted = _shipped() if everything else [(t.model, t.given) for t in map(resolve, models)]
+    ready = []
+    for model, given in wanted:
+        with progress(f"building {model.name}"):
+            start = time.perf_counter()
+            kernel = compile_kernel(model, "compiled", given)
+            seconds = time.perf_counter() - start
+        described = kernel.interface()
+        names = [slot.name for slot in described.parameters]
+        ready.append({"kernel": described.name, "parameters": names, "seconds": round(seconds, 3)})
+    if as_json:
+        print_json({"kernels": ready})
+        return
+    rows = table("kernel", "parameters", "seconds")
+    for row in ready:
+        rows.add_row(row["kernel"], ", ".join(row["parameters"]), f"{row['seconds']:.2f}")
+    console().print(rows)
+
+
+def _shipped() -> list[tuple[AttentionModel, frozenset[str] | None]]:
+    from symflow.models.registry import attention_models
+
+    models = [model() for model in attention_models().values()]
+    return [(model, names) for model in models for names in model.parametrisations()]
 
 
 @click.group()

@@ -79,7 +79,7 @@ def test_claims_table_and_pages(symflow_command: Any) -> None:
         assert claim["status"] in ("proved", "refuted", "supported")
         assert claim["command"].startswith("symflow check ")
     assert "CACP25/gaussian-softmax" in symflow_command("claims").stdout
-    assert "<table" in symflow_command("claims", "--format", "html").stdout
+    assert "<math" in symflow_command("claims", "--format", "html").stdout
     assert "\\begin{" in symflow_command("claims", "--format", "latex").stdout
 
 

@@ -28,7 +28,7 @@ from symflow.errors import BackendWarning, BuildError, CheckFailed, InputError
         (["derive", "softmax", "--fragment", "--format", "html"], ["--fragment", "latex"]),
         (["derive", "softmax", "--bogus"], ["--bogus"]),
         (["derive", "softmax", "extra"], ["extra"]),
-        (["check", "gaussian-preservaton", "softmax"], ["gaussian-preservaton", "'gaussian-preservation'"]),
+        (["check", "gaussian-preservaton", "softmax"], ["'gaussian-preservaton'", "gaussian-preservation"]),
         (["replay", "absent.json"], ["absent.json"]),
         (["build"], ["--all"]),
         (["build", "sofmax"], ["'sofmax'", "softmax"]),

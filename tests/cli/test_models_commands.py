@@ -51,6 +51,7 @@ def test_derive_html_is_a_page(symflow_command: Any) -> None:
 
 
 def test_derive_sympy_rebuilds_the_equations(symflow_command: Any) -> None:
+    from symflow.algebra.words import identical
     from symflow.derive.closure import gaussian_closure
     from symflow.models.attention.softmax import Softmax
 
@@ -58,8 +59,8 @@ def test_derive_sympy_rebuilds_the_equations(symflow_command: Any) -> None:
     names: dict[str, Any] = {}
     exec(source, names)  # what a user does with it
     derivation = gaussian_closure(Softmax())
-    assert names["mean_rhs"] == derivation.mean_rhs
-    assert names["cov_rhs"] == derivation.cov_rhs
+    assert identical(names["mean_rhs"], derivation.mean_rhs)
+    assert identical(names["cov_rhs"], derivation.cov_rhs)
 
 
 @pytest.mark.parametrize(
