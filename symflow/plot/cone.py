@@ -124,19 +124,19 @@ def _dress(axes: Any, top: float, title: str) -> None:
     axes.set_xlim(-top, top)
     axes.set_ylim(-top, top)
     axes.set_zlim(0, top)
-    axes.set_box_aspect((1, 1, 0.85), zoom=1.0)
+    axes.set_box_aspect((1, 1, 0.95), zoom=0.88)
     axes.view_init(elev=18, azim=-58)
-    axes.set_xlabel(r"$\Sigma_{11}-\Sigma_{22}$")
-    axes.set_ylabel(r"$2\,\Sigma_{12}$")
-    axes.set_zlabel(r"$\Sigma_{11}+\Sigma_{22}$")
+    axes.set_xlabel(r"$\Sigma_{11}-\Sigma_{22}$", labelpad=-2)
+    axes.set_ylabel(r"$2\,\Sigma_{12}$", labelpad=-2)
+    axes.set_zlabel(r"$\Sigma_{11}+\Sigma_{22}$", labelpad=-4)
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         label(axis.label)
         axis.pane.set_alpha(0.0)
         axis.pane.set_edgecolor(FAINT)
-        axis.set_tick_params(labelsize=8, colors=MUTED)
+        axis.set_tick_params(labelsize=7, colors=MUTED, pad=-2)
         axis.set_major_locator(MaxNLocator(4))
     axes.grid(False)
-    label(axes.set_title(title, fontsize=11, pad=0))
+    label(axes.set_title(title, fontsize=11, y=0.97))
 
 
 def _legend(figure: Figure, labels: list[str], marks: set[str]) -> None:

@@ -102,18 +102,23 @@ def _draw(
     def state(symbol: MatrixSymbol) -> Array:
         if symbol.name == held:
             return covariance(rng, d) * size
-        shape = tuple(sizes[str(n)] if n.free_symbols else int(n) for n in symbol.shape)
-        return np.asarray(rng.normal(size=shape[0] if shape[1] == 1 else shape) * min(size, 1e6))
+        return _numbers(rng, symbol, sizes) * min(size, 1e6)
 
     def parameter(symbol: Any) -> Array:
         if not isinstance(symbol, MatrixSymbol):
             return np.asarray(0.5 + rng.random())  # scalars are scales: positive, of order one
-        shape = tuple(sizes[str(n)] if n.free_symbols else int(n) for n in symbol.shape)
-        drawn = rng.normal(size=shape) / np.sqrt(shape[1])
-        return np.asarray(drawn[:, 0] if shape[1] == 1 else drawn)
+        drawn = _numbers(rng, symbol, sizes)
+        return drawn / np.sqrt(drawn.shape[-1]) if drawn.ndim == 2 else drawn
 
     params = {p.name: parameter(p) for p in flow.parameters}
     return within_domain(flow, Point(name, sizes, tuple(state(s) for s in flow.states), params))
+
+
+def _numbers(rng: Any, symbol: MatrixSymbol, sizes: Mapping[str, int]) -> Array:
+    """Return standard normal numbers in the symbol's shape; a vector has one axis."""
+    rows, cols = (sizes[n.name] if n.is_Symbol else int(n) for n in symbol.shape)
+    is_vector = symbol.shape[1] == 1
+    return np.asarray(rng.normal(size=rows if is_vector else (rows, cols)))
 
 
 def _well_conditioned(rng: Any, d: int) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.stats import norm
 
-from symflow.integrate.problem import Gaussian
+from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.solve import solve
 from symflow.verify.components import closure_by_components
 from symflow.verify.definition import (

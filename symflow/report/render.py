@@ -1,0 +1,103 @@
+"""A report as HTML and as LaTeX: the templates hold the structure, filters write text and formulas."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+import symflow
+from symflow.derive.document import display_to_html, math_to_html, to_latex
+from symflow.references import cite, reference
+from symflow.report.blocks import Grid, Report, Steps
+from symflow.report.formulas import displayed, text_to_latex
+
+#: Share of the text width for a column of prose in a table of so many columns.
+_PROSE = {2: "p{0.22\\textwidth}p{0.7\\textwidth}"}
+
+
+def render_html(report: Report, has_pdf: bool) -> str:
+    """Return the whole page; it refers to nothing but files beside it."""
+    css = resources.files("symflow.report").joinpath("templates/report.css").read_text(encoding="utf-8")
+    text: str = (
+        _html()
+        .get_template("index.html.jinja")
+        .render(
+            report=report,
+            css=css,
+            has_pdf=has_pdf,
+            version=symflow.__version__,
+            references=[_entry(key) for key in report.citations],
+        )
+    )
+    return text
+
+
+def render_latex(report: Report) -> str:
+    """Return the article; its figures lie in ``figures``."""
+    bibliography = cite(*report.citations, format="latex") if report.citations else ""
+    text: str = (
+        _latex()
+        .get_template("report.tex.jinja")
+        .render(report=report, version=symflow.__version__, bibliography=bibliography)
+    )
+    return text
+
+
+def _entry(key: str) -> dict[str, str]:
+    entry = reference(key)
+    url = entry.get("url")
+    return {"key": key, "text": entry.to_text().removesuffix(url), "url": url}
+
+
+def _plain(text: str) -> str:
+    """Return text without mathematics markup, for titles and alternative texts."""
+    return re.sub(r"\\[A-Za-z]+|[$\\{}^_]", " ", text).replace("  ", " ").strip()
+
+
+def _columns(grid: Grid) -> str:
+    if grid.align:
+        return grid.align
+    return _PROSE.get(len(grid.head), "l" * len(grid.head))
+
+
+def _fragment(steps: Steps) -> str:
+    return to_latex(steps.derivation, fragment=True, checked=steps.checked)
+
+
+@lru_cache(maxsize=1)
+def _html() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("symflow.report"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {"rich": math_to_html, "display": display_to_html, "displayed": displayed}
+    environment.filters |= filters | {"plain": _plain}
+    return environment
+
+
+@lru_cache(maxsize=1)
+def _latex() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("symflow.report"),
+        undefined=StrictUndefined,
+        autoescape=False,  # LaTeX, escaped by the filter "rich"
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        block_start_string="((*",
+        block_end_string="*))",
+        variable_start_string="(((",
+        variable_end_string=")))",
+        comment_start_string="((=",
+        comment_end_string="=))",
+    )
+    environment.filters |= {"rich": text_to_latex, "columns": _columns, "fragment": _fragment}
+    return environment
