@@ -129,11 +129,7 @@ def _aligned(body: str) -> Markup:
 
 
 def _cell(side: str) -> Markup:
-    if not side:
-        return Markup("")
-    return Markup(
-        _math(side, "inline").replace('display="inline"', 'display="inline" style="math-style:normal"', 1)
-    )
+    return _math(side, "inline", ' style="math-style:normal"') if side else Markup("")
 
 
 def _split_outside(text: str, mark: str) -> list[str]:
@@ -167,7 +163,7 @@ def _text(text: str) -> Markup:
     return Markup(html)
 
 
-def _math(latex: str, display: str) -> Markup:
+def _math(latex: str, display: str, attributes: str = "") -> Markup:
     source = _ALIGNED.sub(r"\\\1{split}", latex)
     source = re.sub(r"\\(?:mathbf|boldsymbol)\{\\([A-Za-z]+)\}", _bold_greek, source)
     source = source.replace(r"\\", r"\\ ")
@@ -175,7 +171,7 @@ def _math(latex: str, display: str) -> Markup:
     unknown = re.search(r"<m[io]>\\+([A-Za-z]*)", html)
     if unknown:
         raise InputError(f"the LaTeX command \\{unknown[1]} has no MathML: {latex[:80]!r}")
-    return Markup(_mend(html))
+    return Markup(_mend(html).replace("<math ", f"<math{attributes} ", 1))
 
 
 def _bold_greek(match: re.Match[str]) -> str:
