@@ -67,8 +67,10 @@ class AttentionModel:
     def __post_init__(self) -> None:
         if self.space != "euclidean":
             raise InputError(f"space = {self.space!r} is not available; use space='euclidean'")
-        exact_scalar("beta", self.beta, allow_zero=True)
-        exact_scalar("temperature", self.temperature, allow_zero=False)
+        for name, allow_zero in (("beta", True), ("temperature", False)):
+            exact = exact_scalar(name, getattr(self, name), allow_zero=allow_zero)
+            if isinstance(getattr(self, name), str):  # numbers stay as given, text becomes the number it means
+                object.__setattr__(self, name, exact)
 
     @property
     def scale(self) -> Expr:
