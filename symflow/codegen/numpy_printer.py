@@ -29,12 +29,16 @@ _HEADER = '''"""{title}"""
 import numpy as np
 
 
+class OutsideDomain(ArithmeticError):
+    """The normaliser diverges."""
+
+
 def _require_positive(a):
-    """Refuse a matrix that is not positive definite: there the normaliser diverges."""
+    """Refuse a matrix that is not positive definite."""
     try:
         np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        raise ArithmeticError("outside the domain: the normaliser diverges") from None
+        raise OutsideDomain from None
 '''
 
 

@@ -1,0 +1,164 @@
+"""Generated source → shared object, in a child process, under a lock, by one rename.
+
+The child starts before the model is derived, so that importing Cython and deriving overlap.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from symflow.codegen import cache
+from symflow.codegen.load import Missing, log, module_name
+from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS
+from symflow.errors import BuildError
+
+#: Lines of the compiler's output that a message shows; ``BuildError.log`` has all of it.
+_SHOWN = 8
+
+_COMPILERS = ("cc", "gcc", "clang")
+
+
+def compiler() -> list[str] | Missing:
+    """Return the command of the C compiler: ``CC`` if set, else Python's own, else cc, gcc or clang."""
+    remedy = "install one (Debian: apt install gcc; macOS: xcode-select --install) or set CC"
+    chosen = os.environ.get("CC", "").strip()
+    if chosen:
+        command = shlex.split(chosen)
+        if shutil.which(command[0]) is None:
+            return Missing(f"the C compiler CC={chosen} is not on PATH", "correct CC or unset it")
+        return command
+    for name in (*_pythons_own(), *_COMPILERS):
+        if shutil.which(name) is not None:
+            return [name]
+    return Missing("no C compiler is on PATH", remedy)
+
+
+def _pythons_own() -> tuple[str, ...]:
+    words = shlex.split(str(sysconfig.get_config_var("CC") or ""))
+    return tuple(words[:1])
+
+
+def missing() -> Missing | None:
+    """Return what keeps this machine from building kernels, or None."""
+    if importlib.util.find_spec("Cython") is None:
+        return Missing("Cython is not installed", "pip install cython")
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    if not header.exists():
+        return Missing(f"the Python headers are missing ({header})", "install them (Debian: apt install python3-dev)")
+    found = compiler()
+    return found if isinstance(found, Missing) else None
+
+
+class Builder:
+    """A child process that has Cython loaded and waits for one source; use it as a context manager."""
+
+    def __init__(self) -> None:
+        lacking = missing()
+        if lacking is not None:
+            raise BuildError(f"this kernel cannot be compiled: {lacking}")
+        spec = importlib.util.find_spec("Cython")
+        assert spec is not None and spec.origin is not None
+        worker = str(Path(__file__).with_name("_worker.py"))
+        site = str(Path(spec.origin).parent.parent)
+        self._child = subprocess.Popen(
+            [sys.executable, "-S", "-E", "-B", worker, site],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+
+    def __enter__(self) -> Builder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._child.poll() is None:
+            self._child.kill()
+        self._child.communicate()
+
+    def build(self, source: str, key: str, data: dict[str, Any], stamp: dict[str, str]) -> cache.Entry:
+        """Return the kernel of ``source``: the cached one where another process was faster.
+
+        Parameters
+        ----------
+        source : str
+            Cython text.
+        key : str
+            Content key of the kernel; names folder and module.
+        data : dict
+            Written to ``kernel.json``.
+        stamp : dict
+            What the kernel depends on besides its source.
+
+        Raises
+        ------
+        BuildError
+            If Cython or the compiler refuses the source; ``log`` is their output.
+        """
+        from filelock import FileLock
+
+        root = cache.writable_dir()
+        with FileLock(str(root / "locks" / f"{key}.lock")):
+            found = cache.find(key, stamp, root)
+            if found is not None:
+                log("cache hit %s: built by another process", key)
+                return found
+            folder = Path(tempfile.mkdtemp(dir=root / "kernels", prefix=".new-"))
+            try:
+                self._run(folder, source, module_name(key))
+                return cache.install(folder, key, {**data, "stamp": stamp}, root)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(self, folder: Path, source: str, module: str) -> None:
+        (folder / "kernel.pyx").write_text(source, encoding="utf-8")
+        command = compiler()
+        if isinstance(command, Missing):
+            raise BuildError(f"this kernel cannot be compiled: {command}")
+        job = {
+            "folder": str(folder),
+            "module": module,
+            "compiler": command,
+            "flags": [*_linking(), *COMPILE_FLAGS, *_includes()],
+            "optional": list(OPTIONAL_FLAGS),
+            "tail": [],
+        }
+        output, _ = self._child.communicate(json.dumps(job))
+        if self._child.returncode != 0 or not (folder / "kernel.so").exists():
+            raise _failure(self._child.returncode, output, command)
+        (folder / "kernel.c").unlink()
+
+
+def _linking() -> list[str]:
+    return ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
+
+
+def _includes() -> list[str]:
+    from symflow_ext.contract import HEADER
+
+    return [f"-I{HEADER.parent}", f"-I{sysconfig.get_path('include')}"]
+
+
+def _failure(code: int, output: str, command: list[str]) -> BuildError:
+    lines = [line for line in output.splitlines() if line.strip()]
+    who = "Cython" if code == 3 else shlex.join(command)
+    shown = "\n".join(f"  {line[:160]}" for line in lines[-_SHOWN:])
+    message = (
+        f"this kernel could not be compiled: {who} failed with status {code}. The end of its output:\n{shown}\n"
+        "The whole output is in the attribute 'log' of this error.\n"
+        "Remedy: check that the compiler works (CC selects another one), or use backend='numpy'."
+    )
+    return BuildError(message, log=output)

@@ -1,0 +1,119 @@
+"""What a kernel takes and returns: names and symbolic shapes, kept as JSON beside the compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symflow.codegen.program import Program
+
+Size = str | int
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A named matrix of symbolic shape."""
+
+    name: str
+    rows: Size
+    cols: Size
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One generated function.
+
+    Attributes
+    ----------
+    name : str
+        ``"moments"``, ``"factor"`` or ``"tangent"``.
+    inputs, outputs : tuple of Slot
+        Pieces of the flattened state and of its derivative.
+    dimensions : tuple of str
+        Sizes in call order.
+    """
+
+    name: str
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+    dimensions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The functions of one parametrisation of a model, and the parameters they share.
+
+    Attributes
+    ----------
+    name : str
+        E.g. ``"softmax-A"``.
+    parameters : tuple of Slot
+        In call order; scalars are 1 × 1.
+    scalars : tuple of str
+        Names of the scalar ones.
+    entries : tuple of Entry
+        The generated functions.
+    """
+
+    name: str
+    parameters: tuple[Slot, ...]
+    scalars: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+    def entry(self, name: str) -> Entry:
+        """Return the function called ``name``.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        return next(entry for entry in self.entries if entry.name == name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain lists and texts."""
+        return {
+            "name": self.name,
+            "parameters": [_row(p) for p in self.parameters],
+            "scalars": list(self.scalars),
+            "entries": [
+                {
+                    "name": e.name,
+                    "inputs": [_row(s) for s in e.inputs],
+                    "outputs": [_row(s) for s in e.outputs],
+                    "dimensions": list(e.dimensions),
+                }
+                for e in self.entries
+            ],
+        }
+
+
+def _row(slot: Slot) -> list[Size]:
+    return [slot.name, slot.rows, slot.cols]
+
+
+def _slots(rows: Iterable[Any]) -> tuple[Slot, ...]:
+    return tuple(Slot(*row) for row in rows)
+
+
+def from_json(data: Mapping[str, Any]) -> Interface:
+    """Return the interface that :meth:`Interface.to_json` wrote."""
+    entries = tuple(
+        Entry(e["name"], _slots(e["inputs"]), _slots(e["outputs"]), tuple(e["dimensions"])) for e in data["entries"]
+    )
+    return Interface(data["name"], _slots(data["parameters"]), tuple(data["scalars"]), entries)
+
+
+def of_programs(programs: Mapping[str, Program]) -> Interface:
+    """Return the interface of the programs of one flow."""
+    first = next(iter(programs.values()))
+    entries = tuple(
+        Entry(p.name, _of_arrays(p.inputs), _of_arrays(p.outputs), p.dimensions) for p in programs.values()
+    )
+    return Interface(first.model, _of_arrays(first.parameters), first.scalars, entries)
+
+
+def _of_arrays(arrays: Iterable[Any]) -> tuple[Slot, ...]:
+    return tuple(Slot(a.name, a.rows, a.cols) for a in arrays)
