@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Identity, Inverse, MatAdd, MatMul, Rational, S, Trace, exp, pi
+from sympy import Add, Expr, Identity, Inverse, MatAdd, MatMul, Rational, S, Trace, cancel, exp, log, pi, sift
 
 from symflow.algebra.determinant import LogDet
 from symflow.algebra.quadratic import QuadraticForm, quadratic_form
@@ -136,7 +136,10 @@ def log_normaliser(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
     gauss = Trace(exponent.b.T * Inverse(exponent.H) * exponent.b) * _HALF
     value = gauss + exponent.r - LogDet(exponent.H) * _HALF - LogDet(Sigma) * _HALF
     result = normal_form(value, exponent.symmetric).to_sympy()
-    if result.has(Inverse(Sigma)):
+    if form.y.rows == 1:
+        logarithms, rational = sift(Add.make_args(result), lambda term: term.has(LogDet, log), binary=True)
+        result = Add(*logarithms) + cancel(Add(*rational))
+    if result.has(Inverse(Sigma), 1 / Trace(Sigma)):
         raise SymflowError(f"the inverse of {Sigma} could not be removed from the log-normaliser {result}")
     return result
 
@@ -195,7 +198,7 @@ def _complete_square(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> _Ex
     gaussian = -Trace(centred.T * Inverse(Sigma) * centred) * _HALF
     tilted = quadratic_form(gaussian + form.score() - form.rest, form.x, form.y, symmetric)
     b = _sum(_product(tilted.B, x), tilted.c)
-    H = normal_form(-tilted.C, symmetric).to_sympy()
+    H = normal_form(-tilted.C, symmetric).to_matrix()
     return _Exponent(H, b, tilted.rest, symmetric)
 
 
@@ -203,7 +206,7 @@ def _resolvent(form: QuadraticForm, Sigma: Any, symmetric: tuple[Any, ...]) -> A
     """Return (I − ΣC)⁻¹, the identity when C = 0."""
     size = Identity(form.y.rows)
     inner = normal_form(size - Sigma * form.C, symmetric)
-    return size if inner == normal_form(size) else Inverse(inner.to_sympy())
+    return size if inner == normal_form(size) else Inverse(inner.to_matrix())
 
 
 def _guarded(result: Any, derived: Any, symmetric: tuple[Any, ...]) -> Any:

@@ -34,7 +34,7 @@ from symflow.algebra.atoms import (
     multiply_coefficients,
     word_key,
 )
-from symflow.algebra.restore import to_sympy, vanishes_over_common_denominator
+from symflow.algebra.restore import to_matrix, to_sympy, vanishes_over_common_denominator
 from symflow.algebra.rules import replacement
 from symflow.errors import InputError
 
@@ -133,6 +133,10 @@ class NormalForm(Keyed):
     def to_sympy(self) -> Any:
         """Return the SymPy expression of the normal form, terms in canonical order."""
         return to_sympy(self)
+
+    def to_matrix(self) -> Any:
+        """Return the SymPy expression as a matrix, also where the shape is 1×1."""
+        return to_matrix(self)
 
     def __repr__(self) -> str:
         return f"NormalForm({self.to_sympy()})"
@@ -284,11 +288,29 @@ def power(base: NormalForm, exponent: Exponent) -> NormalForm:
             return NormalForm(base.shape, {(raised, ()): canonical(Pow(c, number))})
     if not base.terms:
         raise InputError("a scalar that is identically zero has no negative or broken power")
+    content, base = scalar_content(base)
+    if Fraction(exponent).denominator == 1 and content:
+        outside = NormalForm(
+            base.shape, {(_sorted({f: e * int(exponent) for f, e in content.items()}), ()): S.One}
+        )
+        return outside * power(base, exponent)
     size = next(reversed(base.terms.values()))
     if Fraction(exponent).denominator != 1:
         size = abs(size) if isinstance(size, Rational) else S.One
     monic = base.scaled(canonical(1 / size))
     return from_factor(Factor(BASE, args=(monic,)), _plain(exponent)).scaled(canonical(Pow(size, number)))
+
+
+def scalar_content(form: NormalForm) -> tuple[dict[Factor, Exponent], NormalForm]:
+    """Write a scalar as a product of powers of factors times a sum without negative or common powers."""
+    every = {f for scalars, _ in form.terms for f, _ in scalars}
+    powers = [dict(scalars) for scalars, _ in form.terms]
+    lowest = {f: min(p.get(f, 0) for p in powers) for f in sorted(every, key=lambda f: f.key)}
+    content = {f: e for f, e in lowest.items() if e != 0 and Fraction(e).denominator == 1}
+    if not content or any(_is_exponential(f) or f.kind == BASE for f in content):
+        return {}, form
+    divisor = NormalForm(form.shape, {(_sorted({f: -e for f, e in content.items()}), ()): S.One})
+    return content, form * divisor
 
 
 def _plain(exponent: Exponent) -> Exponent:

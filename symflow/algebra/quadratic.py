@@ -99,9 +99,9 @@ def quadratic_form(score: Any, x: Any, y: Any, symmetric: tuple[Any, ...] = ()) 
         name, value = _Term(scalars, coefficient, x, y).part()
         parts[name] = parts[name] + value
     return QuadraticForm(
-        B=parts["B"].to_sympy(),
-        C=(parts["C"] + parts["C"].T).to_sympy(),
-        c=parts["c"].to_sympy(),
+        B=parts["B"].to_matrix(),
+        C=(parts["C"] + parts["C"].T).to_matrix(),
+        c=parts["c"].to_matrix(),
         rest=parts["rest"].to_sympy(),
         x=x,
         y=y,

@@ -22,7 +22,7 @@ from sympy import (
     cancel,
 )
 
-from symflow.algebra.atoms import BASE, BILINEAR, FUNCTION, TRACE, Atom, Exponent, Factor, Scalars, Word
+from symflow.algebra.atoms import BASE, BILINEAR, LOGDET, TRACE, Atom, Exponent, Factor, Scalars, Word
 from symflow.algebra.determinant import LogDet
 
 if TYPE_CHECKING:
@@ -38,6 +38,13 @@ def to_sympy(form: NormalForm) -> Any:
         return ZeroMatrix(rows, cols)
     terms = [_matrix_term(Mul(c, _scalars(s)), w, rows) for (s, w), c in form.terms.items()]
     return terms[0] if len(terms) == 1 else MatAdd(*terms)
+
+
+def to_matrix(form: NormalForm) -> Any:
+    """Return the SymPy expression as a matrix, also where the shape is 1×1."""
+    if not form.is_scalar:
+        return to_sympy(form)
+    return to_sympy(form) * Identity(1) if form.terms else ZeroMatrix(1, 1)
 
 
 def _matrix_term(scalar: Any, word: Word, size: Any) -> Any:
@@ -69,10 +76,10 @@ def factor_to_sympy(factor: Factor) -> Any:
     if factor.kind in (BILINEAR, TRACE):
         letters = [atom_to_sympy(a) for a in factor.word]
         return Trace(letters[0] if len(letters) == 1 else MatMul(*letters))
+    if factor.kind == LOGDET:
+        return LogDet(to_matrix(factor.args[0]))
     args = [to_sympy(a) for a in factor.args]
-    if factor.kind == BASE:
-        return args[0]
-    return factor.function(*args) if factor.kind == FUNCTION else LogDet(args[0])
+    return args[0] if factor.kind == BASE else factor.function(*args)
 
 
 def vanishes_over_common_denominator(form: NormalForm) -> bool:

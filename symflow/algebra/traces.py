@@ -29,6 +29,7 @@ from symflow.algebra.normal import (
     normalised_word,
     normalising_coefficient,
     one,
+    scalar_content,
     single_word,
     split_invertible,
     times_scalars,
@@ -116,8 +117,13 @@ def log_determinant(matrix: NormalForm) -> NormalForm:
     InputError
         When the matrix is not square or is identically zero.
     """
-    left, core, right = split_invertible(matrix)
     total = zero(S.One, S.One)
+    if matrix.is_scalar and matrix.terms:
+        content, matrix = scalar_content(matrix)
+        for factor, exponent in content.items():
+            value = from_factor(Factor(LOGDET, args=(from_factor(factor),)))
+            total = total + value.scaled(S(int(exponent)))
+    left, core, right = split_invertible(matrix)
     for atom in left + right:
         total = total + _log_of_atom(atom)
     scale = normalising_coefficient(core)

@@ -133,7 +133,7 @@ def gradient(scalar: Any, X: Any, symmetric: Sequence[Any] = ()) -> Any:
         total = total + front * _isolate(factor.word, H)
     if X in symmetric:
         total = (total + total.T).scaled(S.Half)
-    return total.to_sympy()
+    return total.to_matrix()
 
 
 def _primes(scalar: Any) -> int:
