@@ -28,8 +28,10 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "congruence": (
         ("cov_rhs", "gradient"),
-        ("covariance' = {cov_rhs} gives covariance(t) = Φ covariance(0) Φᵀ, Φ' = ({gradient}) Φ, Φ(t) "
-        "invertible"),
+        (
+            "covariance' = {cov_rhs} gives covariance(t) = Φ covariance(0) Φᵀ, Φ' = ({gradient}) Φ, Φ(t) "
+            "invertible"
+        ),
     ),
     "gaussian-solution": (
         ("score", "value", "output", "mean_rhs", "cov_rhs"),
@@ -48,6 +50,9 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
         ),
     ),
 }
+
+#: fields that hold scalars; every other field except the two sides of an equality holds a matrix
+SCALAR_FIELDS = frozenset(("scalar", "bound", "score"))
 
 
 @dataclass(frozen=True)

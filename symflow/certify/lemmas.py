@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Rational
 
 from symflow.certify.rules.rule import Inference, Rule
-from symflow.certify.terms import Rejected, as_scalar, is_matrix, multiply, quadratic, total
+from symflow.certify.terms import Rejected, as_scalar, multiply, quadratic, shape_of, total, transposed
 
 _HALF = Rational(1, 2)
 
@@ -55,12 +55,12 @@ def _gaussian_integral(line: Inference) -> None:
     covariance, square = line.premise(0, "equal"), line.premise(1, "equal")
     line.same(covariance["left"], line.symbol(names.covariance), "premise 1 is not about the covariance")
     factor = line.symbol(names.factor)
-    line.same(covariance["right"], multiply(factor, factor.T), "premise 1 is not a factorisation")
+    line.same(covariance["right"], multiply(factor, transposed(factor)), "premise 1 is not a factorisation")
     precision = line.premise(2, "definite")["matrix"]
     for term in (precision, given["centre"], given["rest"]):
-        line.terms.require_free(term, [names.noise], "what is left beside the square")
+        line.terms.require_free(term, [names.noise, names.key], "what stands beside the square")
     score = line.conclusion["score"].xreplace({key: token})
-    exponent = total([as_scalar(score), -_HALF * as_scalar(multiply(noise.T, noise))])
+    exponent = total([as_scalar(score), -_HALF * as_scalar(multiply(transposed(noise), noise))])
     line.same(square["left"], exponent, "premise 2 is not about the exponent")
     shifted = total([noise, multiply(-1, given["centre"])])
     completed = total([-_HALF * quadratic(shifted, precision), as_scalar(given["rest"])])
@@ -84,7 +84,7 @@ def _linear_in_covariance(line: Inference, equation: Any, gradient: Any) -> None
     """The premise says ``cov_rhs = LΣ + ΣLᵀ`` with L a function of the state and the parameters."""
     line.terms.require_free(gradient, line.variables.outside_state, "the velocity gradient")
     covariance = line.symbol(line.variables.covariance)
-    lyapunov = total([multiply(gradient, covariance), multiply(covariance, gradient.T)])
+    lyapunov = total([multiply(gradient, covariance), multiply(covariance, transposed(gradient))])
     line.same(equation["right"], lyapunov, "the premise is not of the form LΣ + ΣLᵀ")
 
 
@@ -99,8 +99,8 @@ def _cauchy_lipschitz(line: Inference) -> None:
     for field in ("mean_rhs", "cov_rhs"):
         term = line.conclusion[field]
         line.terms.require_free(term, line.variables.outside_state, f"{field}")
-        if not is_matrix(term):
-            raise Rejected(f"{field} must be a matrix")
+    if shape_of(line.conclusion["mean_rhs"]) != shape_of(line.symbol(line.variables.mean)):
+        raise Rejected("mean_rhs does not have the shape of the mean")
 
 
 def _liouville(line: Inference) -> None:

@@ -46,12 +46,15 @@ class Replay:
         Why the certificate was rejected; empty if it was accepted.
     assumes : tuple of str
         The lemmas that were used.
+    witness : object
+        The evidence of a refutation, re-derived from the proof object; None for a proof.
     """
 
     accepted: bool
     lines: tuple[ReplayedLine, ...] = ()
     reason: str = ""
     assumes: tuple[str, ...] = ()
+    witness: Any = None
 
     def __bool__(self) -> bool:
         return self.accepted

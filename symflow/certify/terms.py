@@ -7,32 +7,46 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sympy import (
+    Add,
+    E,
     Expr,
+    Identity,
     Integer,
     Inverse,
+    MatAdd,
+    MatMul,
     MatPow,
     MatrixExpr,
     MatrixSymbol,
+    Mul,
     Pow,
+    Rational,
     Symbol,
     Trace,
+    Transpose,
+    ZeroMatrix,
     cos,
     erf,
     exp,
+    pi,
     preorder_traversal,
     sin,
     tanh,
 )
-from sympy.core.function import Function
+from sympy.core.symbol import Str
 
 from symflow.algebra.grammar import parse
 from symflow.algebra.symbols import dimension, matrix
 from symflow.algebra.words import identical
 from symflow.errors import CertificateError, InputError
 
-#: functions that are finite and smooth on the whole real line
-_SMOOTH = (exp, sin, cos, tanh, erf)
-_NAME = re.compile(r"[^\x00-\x1f\x7f]+")
+#: node types that are real, finite and smooth for all real arguments; powers and inverses are looked at apart
+_ADMITTED = (
+    *(Rational, type(E), type(pi), Symbol, Str, Add, Mul),
+    *(MatrixSymbol, Identity, ZeroMatrix, MatAdd, MatMul, Transpose, Trace),
+    *(exp, sin, cos, tanh, erf),
+)
+_NAME = re.compile(r"[^\x00-\x1f\x7f,;:=<>≤≥⪯⪰≻]{1,60}")
 
 
 class Rejected(Exception):
@@ -117,15 +131,15 @@ class Terms:
         self.invertible.append(expr)
 
     def require_defined(self, expr: Any) -> None:
-        """Refuse an expression that contains an inverse or a function not known to exist."""
+        """Refuse an expression with a part that is not known to be real, finite and smooth in its symbols."""
         for node in preorder_traversal(expr):
             if isinstance(node, (Inverse, MatPow)):
                 self._require_inverse(node)
             elif isinstance(node, Pow):
                 self._require_power(node)
-            elif isinstance(node, Function) and not isinstance(node, _SMOOTH):
-                hint = "; only functions that are smooth on the whole line are admitted"
-                raise Rejected(f"{node.func.__name__} in {node} is not known to be smooth{hint}")
+            elif not isinstance(node, _ADMITTED):
+                kind = type(node).__name__
+                raise Rejected(f"{kind} in {expr} is not known to be real, finite and smooth")
 
     def _require_inverse(self, node: Any) -> None:
         if isinstance(node, MatPow) and node.exp.is_Integer and node.exp >= 0:
@@ -133,7 +147,7 @@ class Terms:
         if node in self._invertible_seen:
             return
         base = node.base if isinstance(node, MatPow) else node.arg
-        if not any(self.same(form, known) for known in self.invertible for form in (base, base.T)):
+        if not any(self.same(form, known) for known in self.invertible for form in (base, transposed(base))):
             raise Rejected(f"{node} appears before its argument was shown to be invertible")
         self._invertible_seen.add(node)
 
@@ -205,7 +219,12 @@ def as_scalar(expr: Any) -> Expr:
 
 def quadratic(vector: Any, form: Any) -> Expr:
     """Return the scalar ``vectorᵀ form vector``."""
-    return Trace(multiply(vector.T, form, vector))
+    return Trace(multiply(transposed(vector), form, vector))
+
+
+def transposed(expr: Any) -> Any:
+    """Return the transpose; a scalar is its own."""
+    return expr.T if is_matrix(expr) else expr
 
 
 def substitute(expr: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
@@ -223,7 +242,9 @@ def is_symbol(expr: Any) -> bool:
 def _refuse_bad_names(names: list[str]) -> None:
     for name in names:
         if not _NAME.fullmatch(name):
-            raise CertificateError(f"{name!r} cannot be a name: use printable characters")
+            raise CertificateError(
+                f"{name!r} cannot be a name: use at most 60 printable characters without , ; : = < >"
+            )
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
         raise CertificateError(

@@ -106,8 +106,8 @@ class Verdict:
         """
         if self.certificate is None:
             raise Undecided(f"{self.claim} is {self.status}: there is no certificate to replay")
-        stated = Verdict.from_certificate(self.certificate, self.witness)
-        return self == stated and replay(self.certificate).accepted
+        outcome = replay(self.certificate)
+        return outcome.accepted and self == Verdict.from_certificate(self.certificate, outcome.witness)
 
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as plain data."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from symflow.certify.certificate import Certificate
 from symflow.certify.recheck import replay
-from symflow.certify.search.closure import System, prove_gaussian_preservation
+from symflow.certify.search.closure import System, join_parts, prove_gaussian_preservation
 from symflow.certify.verdict import Verdict
 from symflow.claims.claim import Deadline
 from symflow.derive.closure import gaussian_closure
@@ -42,10 +42,27 @@ def decide_preservation(
         certificate = _prove(derivation, claim, rank)
     except (ClosureUndecided, NotQuadratic, NotAffine, GrammarError) as error:
         return _undecided(claim, str(error))
+    return _replayed(certificate, deadline)
+
+
+def decide_parts(
+    claim: str, models: Mapping[str, AttentionModel], given: Iterable[str], deadline: Deadline
+) -> Verdict:
+    """Decide that every one of ``models`` keeps the rank of its covariance, in one certificate."""
+    names = frozenset(given)
+    parts = {}
+    for name, model in models.items():
+        deadline.check()
+        parts[name] = _prove(gaussian_closure(model, names), "rank-invariance", rank=True)
+    return _replayed(join_parts(claim, parts), deadline)
+
+
+def _replayed(certificate: Certificate, deadline: Deadline) -> Verdict:
+    """Return *proved* if the certificate replays; a proof that does not counts for nothing."""
     deadline.check()
     outcome = replay(certificate)
     if not outcome.accepted:
-        return _undecided(claim, f"the proof that was found does not replay: {outcome.reason}")
+        return _undecided(certificate.claim, f"the proof that was found does not replay: {outcome.reason}")
     return Verdict.from_certificate(certificate)
 
 
@@ -63,7 +80,8 @@ def _prove(derivation: Derivation, claim: str, rank: bool) -> Certificate:
     flow = derivation.flow
     if flow.covariance is None:
         raise ClosureUndecided(f"{flow.name}: the derivation has no velocity gradient")
-    system = System(*flow.states, *flow.drift, flow.covariance.velocity_gradient)
+    (mean, covariance), (mean_rhs, cov_rhs) = flow.states, flow.drift
+    system = System(mean, covariance, mean_rhs, cov_rhs, flow.covariance.velocity_gradient)
     return prove_gaussian_preservation(derivation.statement, system, claim, rank=rank)
 
 

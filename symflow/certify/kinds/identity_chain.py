@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from symflow.certify.certificate import Certificate
-from symflow.certify.judgement import RELATIONS, Judgement, check_shape
+from symflow.certify.judgement import RELATIONS, SCALAR_FIELDS, Judgement, check_shape
 from symflow.certify.lemmas import LEMMAS
-from symflow.certify.propositions import Goal, proposition
+from symflow.certify.propositions import Goal, Theorem, proposition
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.rules import Rule, rules
 from symflow.certify.rules.rule import Inference
-from symflow.certify.terms import Rejected
+from symflow.certify.terms import Rejected, is_matrix
 from symflow.errors import InputError
 
 MAX_LINES = 2000
@@ -41,9 +41,8 @@ class IdentityChain(ProofKind):
             return Replay(False, reason=f"an identity chain cannot show that a claim is {certificate.status}")
         try:
             claim = proposition(certificate.claim)
-            lines = _read_lines(certificate.proof)
-            names = {key: value for key, value in certificate.proof.items() if key != "lines"}
-            goal = claim.goal(certificate.statement, names)
+            if not isinstance(claim, Theorem):
+                return Replay(False, reason=f"{certificate.claim} is not one theorem")
             scope = claim.scope(certificate.statement)
         except (InputError, Rejected) as error:
             return Replay(False, reason=str(error))
@@ -51,7 +50,18 @@ class IdentityChain(ProofKind):
             return Replay(
                 False, reason=f"the scope is '{scope}', but the certificate states '{certificate.scope}'"
             )
-        return _Chain(goal).run(lines)
+        return run_chain(claim, certificate.statement, certificate.proof)
+
+
+def run_chain(theorem: Theorem, statement: Any, proof: Any) -> Replay:
+    """Check the lines of ``proof`` and that the last one is what ``theorem`` says of ``statement``."""
+    try:
+        lines = _read_lines(proof)
+        names = {key: value for key, value in proof.items() if key != "lines"}
+        goal = theorem.goal(statement, names)
+    except (InputError, Rejected) as error:
+        return Replay(False, reason=str(error))
+    return _Chain(goal).run(lines)
 
 
 @dataclass(frozen=True)
@@ -63,8 +73,8 @@ class _Line:
     arguments: Mapping[str, Any]
 
 
-def _read_lines(proof: Mapping[str, Any]) -> list[_Line]:
-    if set(proof) != {"factor", "noise", "lines"}:
+def _read_lines(proof: Any) -> list[_Line]:
+    if not isinstance(proof, Mapping) or set(proof) != {"factor", "noise", "lines"}:
         raise Rejected("an identity chain has the keys factor, noise, lines")
     records = proof["lines"]
     if not isinstance(records, (list, tuple)) or not 0 < len(records) <= MAX_LINES:
@@ -164,7 +174,11 @@ class _Chain:
 
     def _judgement(self, record: Mapping[str, str]) -> Judgement:
         texts = {name: record[name] for name in RELATIONS[record["relation"]][0]}
-        return Judgement(record["relation"], texts, {name: self._read(text) for name, text in texts.items()})
+        terms = {name: self._read(text) for name, text in texts.items()}
+        for name, term in terms.items():
+            if name not in ("left", "right") and is_matrix(term) == (name in SCALAR_FIELDS):
+                raise Rejected(f"{name} = {term} must be a {'scalar' if name in SCALAR_FIELDS else 'matrix'}")
+        return Judgement(record["relation"], texts, terms)
 
     def _arguments(self, rule: Rule, given: Mapping[str, Any]) -> dict[str, Any]:
         wanted = {*rule.arguments, *rule.lists}

@@ -9,10 +9,10 @@ import functools
 import importlib
 import pkgutil
 
-from symflow.certify.propositions.proposition import Goal, Proposition
+from symflow.certify.propositions.proposition import Conjunction, Goal, Proposition, Theorem
 from symflow.errors import CertificateError
 
-__all__ = ["Goal", "Proposition", "proposition", "propositions"]
+__all__ = ["Conjunction", "Goal", "Proposition", "Theorem", "proposition", "propositions"]
 
 
 @functools.cache

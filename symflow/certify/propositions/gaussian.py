@@ -20,7 +20,7 @@ from sympy import Identity
 
 from symflow.algebra.grammar import to_text
 from symflow.certify.judgement import Judgement
-from symflow.certify.propositions.proposition import Goal, Proposition
+from symflow.certify.propositions.proposition import Conjunction, Goal, Proposition, Theorem
 from symflow.certify.rules.rule import Variables
 from symflow.certify.terms import Terms, as_scalar, is_matrix, multiply, quadratic, total
 from symflow.errors import CertificateError
@@ -95,6 +95,11 @@ def _terms(statement: Mapping[str, Any], extra: Mapping[str, tuple[str, ...]]) -
     return Terms({**shapes, **own}, statement["signs"], symmetric=(statement["covariance"],))
 
 
+def _parameters(record: Mapping[str, Any]) -> set[str]:
+    """Return the names of parameters and sizes."""
+    return {*record["symbols"], *(size for shape in record["symbols"].values() for size in shape), "d"}
+
+
 def _require_names(terms: Terms, expr: Any, allowed: set[str], what: str) -> None:
     found = sorted(terms.depends_on(expr) - allowed)
     if found:
@@ -109,7 +114,7 @@ def _is_second_derivative(terms: Terms, score: Any, key: Any, tilt: Any) -> bool
     return terms.same(difference, quadratic(step, tilt)) and terms.same(tilt, tilt.T)
 
 
-class GaussianPreservation(Proposition):
+class GaussianPreservation(Theorem):
     """``gaussian-preservation``: the Gaussian with the claimed moments solves the transport equation."""
 
     claim = "gaussian-preservation"
@@ -142,11 +147,7 @@ class GaussianPreservation(Proposition):
         return _judgement(terms, self._relation, **{field: record[field] for field in fields})
 
     def _check_model(self, terms: Terms, record: Mapping[str, Any]) -> None:
-        parameters = {
-            *record["symbols"],
-            *(size for shape in record["symbols"].values() for size in shape),
-            "d",
-        }
+        parameters = _parameters(record)
         query, key = record["query"], record["key"]
         for field, allowed in (
             ("score", {query, key}),
@@ -174,6 +175,8 @@ class GaussianPreservation(Proposition):
     def _check_domain(self, record: Mapping[str, Any]) -> None:
         terms = _terms(record, {"·step": ("d",)})
         tilt, score = terms.read(record["domain"]), terms.read(record["score"])
+        _require_names(terms, tilt, _parameters(record), "the domain")
+        terms.require_defined(tilt)
         if not is_matrix(tilt) or tilt.shape != Identity(terms.symbols["d"]).shape:
             raise CertificateError("statement: the domain must be a d × d matrix")
         if not _is_second_derivative(terms, score, terms.symbols[record["key"]], tilt):
@@ -216,21 +219,21 @@ class RankInvariance(GaussianPreservation):
 
 
 @dataclass(frozen=True)
-class Quoted(Proposition):
+class Quoted(Theorem):
     """A theorem of the literature: a general proposition at one fixed model and one fixed system.
 
     Attributes
     ----------
     claim : str
         ``KEY/name``.
-    general : Proposition
+    general : Theorem
         What is proved.
     text : Mapping
         The statement as in the paper; a certificate must state the same up to normal form.
     """
 
     claim: str
-    general: Proposition
+    general: Theorem
     text: Mapping[str, Any]
 
     def goal(self, statement: Any, names: Mapping[str, str]) -> Goal:
@@ -289,4 +292,11 @@ PROPOSITIONS: tuple[Proposition, ...] = (
     RankInvariance(),
     Quoted("CACP25/gaussian-softmax", GaussianPreservation(), SOFTMAX),
     Quoted("CACP25/gaussian-l2", GaussianPreservation(), L2),
+    Conjunction(
+        "CACP25/rank-invariance",
+        {
+            "softmax": Quoted("CACP25/rank-invariance", RankInvariance(), SOFTMAX),
+            "l2": Quoted("CACP25/rank-invariance", RankInvariance(), L2),
+        },
+    ),
 )

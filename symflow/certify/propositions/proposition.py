@@ -10,6 +10,7 @@ from typing import Any
 from symflow.certify.judgement import Judgement
 from symflow.certify.rules.rule import Variables
 from symflow.certify.terms import Terms
+from symflow.errors import CertificateError
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,20 @@ class Proposition(ABC):
     claim: str
 
     @abstractmethod
+    def scope(self, statement: Any) -> str:
+        """Return in words for which sizes, states and parameters the claim is made.
+
+        Raises
+        ------
+        CertificateError
+            If the statement is malformed.
+        """
+
+
+class Theorem(Proposition):
+    """A proposition with hypotheses and a conclusion."""
+
+    @abstractmethod
     def goal(self, statement: Any, names: Mapping[str, str]) -> Goal:
         """Return what must be proved for ``statement``; ``names`` are the proof's own bound names.
 
@@ -49,6 +64,35 @@ class Proposition(ABC):
             If the statement is malformed or is not an instance of the claim.
         """
 
-    @abstractmethod
+
+@dataclass(frozen=True)
+class Conjunction(Proposition):
+    """A proposition that is several others at once.
+
+    Attributes
+    ----------
+    claim : str
+        Id.
+    parts : Mapping of str to Theorem
+        By the name that statement and proof use for each.
+    """
+
+    claim: str
+    parts: Mapping[str, Theorem]
+
+    def statements(self, statement: Any) -> dict[str, Any]:
+        """Return the statement of each part.
+
+        Raises
+        ------
+        CertificateError
+            If the statement does not have exactly the parts of the claim.
+        """
+        if not isinstance(statement, Mapping) or set(statement) != set(self.parts):
+            raise CertificateError(f"{self.claim} has the parts {', '.join(self.parts)}")
+        return {name: statement[name] for name in self.parts}
+
     def scope(self, statement: Any) -> str:
-        """Return in words for which sizes, states and parameters the claim is made."""
+        """Return the scope of each part."""
+        stated = self.statements(statement)
+        return " | ".join(f"{name}: {part.scope(stated[name])}" for name, part in self.parts.items())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sympy import Integer, ZeroMatrix
+
 from symflow.certify.judgement import Judgement
 from symflow.certify.rules.rule import Inference, Rule
 from symflow.certify.terms import (
     Rejected,
-    as_scalar,
     is_matrix,
     is_symbol,
     multiply,
@@ -76,7 +77,7 @@ def _combination(line: Inference) -> None:
         parts.append(multiply(-1, left, premise["left"], right))
         parts.append(multiply(left, premise["right"], right))
     difference = substitute(total(parts), pairs)
-    zero = difference - difference if is_matrix(difference) else as_scalar(difference) * 0
+    zero = ZeroMatrix(*difference.shape) if is_matrix(difference) else Integer(0)
     line.same(difference, zero, "the combination does not give the conclusion")
 
 

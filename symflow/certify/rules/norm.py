@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Identity
 
 from symflow.certify.rules.rule import Inference, Rule
-from symflow.certify.terms import Rejected, multiply, shape_of, total
+from symflow.certify.terms import Rejected, multiply, shape_of, total, transposed
 
 
 def _from_sign(line: Inference) -> None:
@@ -14,7 +14,7 @@ def _from_sign(line: Inference) -> None:
     line.count(2)
     matrix, bound = line.conclusion["matrix"], line.conclusion["bound"]
     line.same(line.premise(1, "nonnegative")["scalar"], bound, "the second premise is not the bound")
-    gap = total([multiply(bound**2, Identity(shape_of(matrix)[1])), multiply(-1, matrix.T, matrix)])
+    gap = total([multiply(bound**2, Identity(shape_of(matrix)[1])), multiply(-1, transposed(matrix), matrix)])
     line.same(line.premise(0, "semidefinite")["matrix"], gap, "the first premise is not c²I − XᵀX")
 
 
@@ -39,7 +39,7 @@ def _transpose(line: Inference) -> None:
     line.require("norm")
     line.count(1)
     premise = line.premise(0, "norm")
-    line.same(line.conclusion["matrix"], premise["matrix"].T, "not the transpose")
+    line.same(line.conclusion["matrix"], transposed(premise["matrix"]), "not the transpose")
     line.same(line.conclusion["bound"], premise["bound"], "another bound")
 
 

@@ -8,7 +8,7 @@ from sympy import Identity
 
 from symflow.certify.rules.equality import rewriting
 from symflow.certify.rules.rule import Inference, Rule
-from symflow.certify.terms import Rejected, multiply, shape_of, substitute, total
+from symflow.certify.terms import Rejected, multiply, shape_of, substitute, total, transposed
 
 _OPPOSITE = {"semidefinite": "negative-semidefinite", "negative-semidefinite": "semidefinite"}
 
@@ -59,7 +59,9 @@ def _gram(line: Inference) -> None:
     line.require("semidefinite")
     line.count(0)
     factor = line.arguments["factor"]
-    line.same(line.conclusion["matrix"], multiply(factor.T, factor), "not the Gram matrix of the factor")
+    line.same(
+        line.conclusion["matrix"], multiply(transposed(factor), factor), "not the Gram matrix of the factor"
+    )
 
 
 def _identity(line: Inference) -> None:
@@ -107,7 +109,7 @@ def _congruence(line: Inference) -> None:
     if premise.relation not in _OPPOSITE:
         raise Rejected("congruence keeps 'semidefinite' and 'negative-semidefinite'")
     line.require(premise.relation)
-    image = multiply(factor.T, premise["matrix"], factor)
+    image = multiply(transposed(factor), premise["matrix"], factor)
     line.same(line.conclusion["matrix"], image, "not the congruent matrix")
 
 
@@ -138,10 +140,14 @@ def _exchange(line: Inference) -> None:
     one, other = multiply(first, second), multiply(second, first)
     if shape_of(one)[0] != shape_of(one)[1] or shape_of(other)[0] != shape_of(other)[1]:
         raise Rejected("both products must be square")
-    line.same(premise, total([Identity(other.shape[0]), multiply(-1, other)]), "the premise is not I − YX")
+    line.same(
+        premise, total([Identity(shape_of(other)[0]), multiply(-1, other)]), "the premise is not I − YX"
+    )
     pairs = rewriting(line.premises[1:])
     claimed = substitute(line.conclusion["matrix"], pairs)
-    line.same(claimed, substitute(total([Identity(one.shape[0]), multiply(-1, one)]), pairs), "not I − XY")
+    line.same(
+        claimed, substitute(total([Identity(shape_of(one)[0]), multiply(-1, one)]), pairs), "not I − XY"
+    )
 
 
 RULES = (

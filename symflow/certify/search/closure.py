@@ -80,6 +80,21 @@ def prove_gaussian_preservation(
     )
 
 
+def join_parts(claim: str, parts: Mapping[str, Certificate]) -> Certificate:
+    """Return the certificate of a claim that consists of the claims of ``parts``."""
+    statement = {name: part.statement for name, part in parts.items()}
+    return Certificate(
+        claim=claim,
+        status="proved",
+        kind="cases",
+        statement=statement,
+        scope=proposition(claim).scope(statement),
+        assumes=tuple(sorted({lemma for part in parts.values() for lemma in part.assumes})),
+        proof={name: part.proof for name, part in parts.items()},
+        versions=software(),
+    )
+
+
 @dataclass(frozen=True)
 class _Setting:
     """Everything that the proof talks about."""
@@ -141,15 +156,15 @@ def _write_proof(chain: ChainWriter, s: _Setting) -> None:
     polynomial = Trace(y.T * B * x) + _HALF * Trace(y.T * C * y) + Trace(c.T * y) + form.rest
     split = chain.equal("normal-form", s.statement.score, polynomial)
     token = alpha + F * z
-    tilted = [term.xreplace({y: token}) for term in (s.statement.score, polynomial)]
-    moved = chain.equal("instance", *tilted, (split,), variable=y, value=token)
+    score, expanded = (term.xreplace({y: token}) for term in (s.statement.score, polynomial))
+    moved = chain.equal("instance", score, expanded, (split,), variable=y, value=token)
     # the precision is definite, the centre of the square solves T ζ = Fᵀ(Bx + c + Cα)
     definite, centred = _write_centre(chain, s, precision, push)
     rest = Trace(alpha.T * B * x) + _HALF * Trace(alpha.T * C * alpha) + Trace(c.T * alpha) + form.rest
     rest = rest + _HALF * Trace(zeta.T * precision * zeta)
     square = chain.equal(
         "combination",
-        tilted[0] - _HALF * Trace(z.T * z),
+        score - _HALF * Trace(z.T * z),
         -_HALF * Trace((z - zeta).T * precision * (z - zeta)) + rest,
         (moved, centred),
         before=[ONE, -1 * z.T],
