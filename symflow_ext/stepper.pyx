@@ -53,8 +53,9 @@ _STATUSES = ("running", "finished", "blow-up", "step-too-small", "non-finite", "
 # A step grows at most sixfold and shrinks at most fivefold, and aims at 90 % of what the estimate allows.
 cdef double SAFETY = 0.9, SHRINK = 0.2, GROW = 6.0
 # Blow-up: what is left until the extrapolated singularity, relative to the time gone by; how well two successive
-# extrapolations must agree, relative to what is left; the slowest law (t* - t)^(-1/BLOW_UP_SLOPE) that is believed.
-cdef double BLOW_UP_LEFT = 1e-9, BLOW_UP_AGREEMENT = 0.05, BLOW_UP_SLOPE = 1e-3
+# extrapolations must agree, relative to what is left; the laws (t* - t)^(-1/slope) that are believed: a slope without
+# bound belongs to a drift that becomes infinite at a finite state.
+cdef double BLOW_UP_LEFT = 1e-9, BLOW_UP_AGREEMENT = 0.05, BLOW_UP_SLOPE = 1e-3, BLOW_UP_STEEPEST = 20.0
 cdef int BLOW_UP_STREAK = 2
 
 
@@ -503,7 +504,7 @@ cdef class Stepper:
         self._q = q
         self._q_time = self.t
         slope = (q - before) / elapsed if elapsed > 0.0 and before > 0.0 else 0.0
-        if not slope < -BLOW_UP_SLOPE:
+        if not -BLOW_UP_STEEPEST < slope < -BLOW_UP_SLOPE:
             self._streak = 0
             self.singularity = HUGE_VAL
             return False

@@ -10,7 +10,7 @@ from symflow.integrate.checking import Array
 
 _LEFT = 1e-9  # until the singularity, relative to the time gone by
 _AGREEMENT = 0.05  # of two successive extrapolations, relative to what is left
-_SLOPE = 1e-3  # the slowest law (t* - t)^(-1/slope) that is believed
+_SLOPE, _STEEPEST = 1e-3, 20.0  # of laws (t* - t)^(-1/slope); steeper: infinite drift, finite state
 _STREAK = 2  # how many extrapolations in a row have to agree
 
 
@@ -30,10 +30,12 @@ class GrowthMonitor:
         1 forwards, −1 backwards.
     reach : float
         Size of a fixed step, which cannot come closer than itself; 0 for adaptive steps.
+    left : float
+        How close to come, relative to the time gone by.
     """
 
-    def __init__(self, t0: float, direction: float, reach: float = 0.0) -> None:
-        self._t0, self._direction, self._reach = t0, direction, reach
+    def __init__(self, t0: float, direction: float, reach: float = 0.0, left: float = _LEFT) -> None:
+        self._t0, self._direction, self._reach, self._left = t0, direction, reach, left
         self._q = self._time = 0.0
         self._streak = 0
         self.singularity = math.inf
@@ -47,12 +49,12 @@ class GrowthMonitor:
         before, elapsed = self._q, abs(t - self._time)
         self._q, self._time = rho / rate, t
         decline = (self._q - before) / elapsed if elapsed > 0.0 and before > 0.0 else 0.0
-        if not decline < -_SLOPE:
+        if not -_STEEPEST < decline < -_SLOPE:
             self._streak, self.singularity = 0, math.inf
             return False
         left = self._q / -decline
         guess = t + self._direction * left
         self._streak = self._streak + 1 if abs(guess - self.singularity) <= _AGREEMENT * left else 0
         self.singularity = guess
-        tolerance = max(_LEFT * abs(guess - self._t0), 100.0 * math.ulp(guess), self._reach)
+        tolerance = max(self._left * abs(guess - self._t0), 100.0 * math.ulp(guess), self._reach)
         return self._streak >= _STREAK and left <= tolerance

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,8 +9,7 @@ import numpy as np
 
 from symflow.integrate.backends import runtime
 from symflow.integrate.checking import Array
-from symflow.integrate.dense import Dense, PieceDense, TableauDense
-from symflow.integrate.growth import GrowthMonitor
+from symflow.integrate.dense import Dense, TableauDense
 from symflow.integrate.options import Options
 from symflow.integrate.python_stepper import PythonStepper
 
@@ -123,96 +120,3 @@ class TableauDriver:
         if coefficients is not None and taken:
             dense = TableauDense(times, states, coefficients[:taken].copy())
         return Chunk(status, times, states, dense)
-
-
-class ImplicitDriver:
-    """A stiff run through ``scipy.integrate.Radau`` or ``BDF``, with the same watch over blow-up.
-
-    Parameters
-    ----------
-    rhs : callable
-        ``f(t, y) -> dy``.
-    jacobian : callable or None
-        ``J(t, y)``, (n, n).
-    y0, atol : ndarray, (n,)
-    options : Options
-    """
-
-    def __init__(
-        self,
-        rhs: Callable[[float, Array], Array],
-        jacobian: Callable[[float, Array], Array] | None,
-        y0: Array,
-        atol: Array,
-        options: Options,
-    ) -> None:
-        from scipy.integrate import BDF, Radau
-
-        method = {"radau": Radau, "bdf": BDF}[options.method]
-        limits = {"max_step": options.max_step or np.inf, "first_step": options.first_step}
-        self._rhs, self._options = rhs, options
-        self._broken = False
-        with np.errstate(all="ignore"):
-            self._solver = method(
-                self._guarded,
-                options.t0,
-                y0,
-                options.t1,
-                rtol=options.rtol,
-                atol=atol,
-                jac=jacobian,
-                **limits,
-            )
-        self._monitor = GrowthMonitor(options.t0, options.direction)
-        self.reason = "accuracy"
-
-    def _guarded(self, t: float, y: Array) -> Array:
-        """Evaluate, and remember whether the last slope was finite: that is why a step fails."""
-        slope = self._rhs(t, y)
-        self._broken = not bool(np.isfinite(slope).all())
-        return slope
-
-    @property
-    def nfev(self) -> int:
-        """Evaluations of the right-hand side so far."""
-        return int(self._solver.nfev)
-
-    @property
-    def singularity(self) -> float:
-        """The extrapolated time of blow-up."""
-        return self._monitor.singularity
-
-    def advance(self, seconds: float) -> Chunk:
-        """Take steps for about ``seconds``."""
-        deadline = time.perf_counter() + seconds
-        solver = self._solver
-        times, states, pieces = [solver.t], [solver.y.copy()], []
-        status = "finished" if solver.t == self._options.t1 else "running"
-        while status == "running" and len(times) <= _CHUNK_STEPS:
-            with np.errstate(all="ignore"):
-                solver.step()
-            status = self._judge()
-            if status in ("step-too-small", "non-finite"):
-                break
-            times.append(solver.t)
-            states.append(solver.y.copy())
-            pieces.append(solver.dense_output() if self._options.needs_dense else None)
-            if time.perf_counter() > deadline or self._options.callback is not None:
-                break
-        nodes = np.array(times)
-        dense = PieceDense(nodes, tuple(pieces)) if pieces and self._options.needs_dense else None
-        return Chunk(status, nodes, np.array(states), dense)
-
-    def _judge(self) -> str:
-        """Return the status after a step of the solver."""
-        solver = self._solver
-        if solver.status == "failed":
-            self.reason = "non-finite" if self._broken else "accuracy"
-            return "non-finite" if self._broken else "step-too-small"
-        slope = self._rhs(solver.t, solver.y)
-        if not (np.isfinite(solver.y).all() and np.isfinite(slope).all()):
-            self.reason = "non-finite"
-            return "non-finite"
-        if self._monitor.update(solver.t, solver.y, slope):
-            return "blow-up"
-        return "finished" if solver.status == "finished" else "running"

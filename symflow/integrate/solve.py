@@ -10,16 +10,19 @@ import numpy as np
 
 from symflow.errors import BuildError, InputError, IntegrationError
 from symflow.integrate.backends import runtime, warn_without_runtime
+from symflow.integrate.checking import Array
 from symflow.integrate.events import EventFinder
+from symflow.integrate.implicit import ImplicitDriver
 from symflow.integrate.layout import FactorLayout, Layout, MomentLayout, moments
-from symflow.integrate.methods import Driver, ImplicitDriver, TableauDriver
+from symflow.integrate.methods import Driver, TableauDriver
 from symflow.integrate.options import BACKENDS, Callback, Options, read_options
-from symflow.integrate.problem import Problem, read_problem, refuse_divergent
+from symflow.integrate.problem import Problem, largest_tilt, read_problem, refuse_divergent
 from symflow.integrate.recorder import Recorder
 from symflow.integrate.trajectory import Trajectory
 
 _CHUNK_SECONDS = 0.03  # how long a run stays out of reach of Ctrl-C, callbacks and the wall clock
 _IMPLICIT = ("radau", "bdf")
+_NEAR_BOUNDARY = 1e-3  # of the eigenvalue from 1, where an implicit method gives up
 _RAISED = ("blow-up", "step-too-small", "non-finite")
 
 
@@ -66,8 +69,9 @@ def solve(
     rtol, atol : float; float or (d,)
         Tolerances on the mean and on the rows of the factor; ``atol`` may differ by coordinate.
     events : callable or sequence of callables, optional
-        ``event(t, mean, cov) -> float``. Every zero after the first time is recorded; ``event.terminal`` (True, or
-        how many zeros) ends the run, ``event.direction`` (±1) keeps only rising or falling zeros along the run.
+        ``event(t, mean, cov) -> float``. Every zero after the first time is recorded; ``event.terminal``
+        (True, or how many zeros) ends the run, ``event.direction`` (±1) keeps only zeros of values that
+        rise or fall along the run.
     dense_output : bool, default False
         Keep the continuous solution, ``Trajectory.sol(t)``.
     dt : float, optional
@@ -167,7 +171,9 @@ def _run(problem: Problem, options: Options, driver: Driver, layout: Layout) -> 
         if stop is not None:
             status, message = "event", f"a terminal event ended the run at t = {stop:.10g}"
         elif status != "running":
-            message = _message(problem, options, driver, status, t)
+            message = _message(
+                problem, options, driver, status, t, layout.factors(recorder.last_state[None, :])[1][0]
+            )
         elif (
             options.callback is not None
             and chunk.times.size > 1
@@ -188,8 +194,8 @@ def _asks_to_stop(callback: Callback, layout: Layout, recorder: Recorder) -> boo
     return bool(callback(float(recorder.last_time), means[0], covs[0]))
 
 
-def _message(problem: Problem, options: Options, driver: Driver, status: str, t: float) -> str:
-    """Say how a run ended, and what to do about it."""
+def _message(problem: Problem, options: Options, driver: Driver, status: str, t: float, factor: Array) -> str:
+    """Say how a run ended, and what to do about it; ``factor`` is that of the last point."""
     name, where = problem.model.name, f"t = {t:.10g}"
     if status == "finished":
         return f"reached {where}"
@@ -199,9 +205,7 @@ def _message(problem: Problem, options: Options, driver: Driver, status: str, t:
         if t == options.t0:
             return f"the right-hand side of {name} is not finite at the first time {where}"
         return f"the solution leaves the range of floating-point numbers near {where}, not at a singularity"
-    if driver.reason == "outside-domain":
-        if t == options.t0:
-            refuse_divergent(problem, problem.tilt())
+    if status == "step-too-small" and _normaliser_diverges(problem, options, driver, t, factor):
         return (
             f"the normaliser of {name} diverges near {where}: the largest eigenvalue of Σ^(1/2) C Σ^(1/2) "
             "reaches 1 there; end the run earlier, or reduce cov, or beta/temperature"
@@ -214,6 +218,19 @@ def _message(problem: Problem, options: Options, driver: Driver, status: str, t:
         f"the step size fell below the spacing of floating-point numbers at {where}; "
         "try method='radau' or a larger rtol"
     )
+
+
+def _normaliser_diverges(problem: Problem, options: Options, driver: Driver, t: float, factor: Array) -> bool:
+    """Tell whether a run came to the boundary of the domain; at the first time that is an error."""
+    outside = driver.reason == "outside-domain"
+    if outside and t == options.t0:
+        refuse_divergent(problem, problem.tilt())
+    if outside or options.method not in _IMPLICIT:
+        return outside
+    tilt = (
+        problem.tilt()
+    )  # the right-hand side of the moments does not look at the domain, it only becomes infinite
+    return tilt is not None and largest_tilt(problem, tilt, factor) > 1.0 - _NEAR_BOUNDARY
 
 
 def _trajectory(
