@@ -215,7 +215,7 @@ def lattice_mean(
     origin = dict.fromkeys(coordinates, 0)
     curvature = -hessian(exponent, coordinates).subs(origin)
     slope = Matrix([diff(exponent, z) for z in coordinates]).subs(origin)
-    centre = [mpmath.mpmathify(c) for c in curvature.inv() * slope]
+    centre = [mpmath.mpmathify(c.evalf(digits + 10)) for c in curvature.inv() * slope]
     stiffness = list(mpmath.eigsy(mpmath.matrix(curvature.evalf().tolist()), eigvals_only=True))
     if min(stiffness) <= 0:
         raise InputError(
