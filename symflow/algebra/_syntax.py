@@ -225,8 +225,8 @@ class _Reader:
         return sign * int(token.text)
 
     def _postfix(self) -> Node:
-        node = self._primary()
         odd, position = False, self.token.position
+        node = self._primary()
         while self.token.kind == "transpose":
             odd = not odd
             self._next += 1

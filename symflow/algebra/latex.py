@@ -19,7 +19,7 @@ from symflow.algebra._latex_matrix import matrix_rows
 from symflow.algebra._latex_names import has_superscript, latex_name
 from symflow.errors import InputError
 
-__all__ = ["DEFAULT_WIDTH", "aligned", "latex", "latex_equation", "latex_name", "latex_rows"]
+__all__ = ["DEFAULT_WIDTH", "aligned", "latex", "latex_equation", "latex_name", "latex_rows", "width"]
 
 _STYLES = ("plain", "bold")
 

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sympy import Symbol
 
-from symflow.algebra.latex import aligned, latex, latex_equation
+from symflow.algebra.latex import DEFAULT_WIDTH, aligned, latex, latex_equation, width
 from symflow.derive.derivation import Derivation
 from symflow.derive.markup import display_to_html, math_to_html, tex_escape, tex_text
 from symflow.derive.steps import Checked, Step
@@ -43,6 +43,7 @@ class _Block:
     statement: Any
     display: Any
     note: Any
+    citation: Any
     rule: Any
     check: Any
 
@@ -193,30 +194,25 @@ def _block(step: Step, number: int, extra: str, seen: Checked | None, write: Any
         statement=write.rich(step.statement),
         display=write.display(_display(equations)) if equations else "",
         note=write.rich(extra) if extra else "",
-        rule=_rule(step, write),
+        citation=write.citation(step.reference) if step.reference else "",
+        rule=write.rich(step.rule),
         check=write.text(seen.method) if seen else "",
     )
 
 
 def _display(equations: list[tuple[Any, Any]]) -> str:
-    """Return short equations on one line, others aligned."""
-    written = [(latex(lhs), latex(rhs)) for lhs, rhs in equations]
-    is_short = len(written) > 1 and all(len(rhs) < 16 for _, rhs in written)
-    if is_short and len(written) <= 4:
-        return r", \qquad ".join(f"{lhs} = {rhs}" for lhs, rhs in written)
-    return latex_equation(*equations[0]) if len(equations) == 1 else aligned(equations)
+    """Return the equations punctuated as a sentence: short ones on one line, others aligned."""
+    marks = [","] * (len(equations) - 1) + ["."]
+    short = [(latex(lhs), latex(rhs)) for lhs, rhs in equations]
+    if len(short) > 1 and sum(width(lhs) + width(rhs) + 6 for lhs, rhs in short) < DEFAULT_WIDTH:
+        return r" \qquad ".join(f"{lhs} = {rhs}{mark}" for (lhs, rhs), mark in zip(short, marks, strict=True))
+    rows = [(lhs, rhs + mark) for (lhs, rhs), mark in zip(short, marks, strict=True)]
+    return latex_equation(*rows[0]) if len(rows) == 1 else aligned(rows)
 
 
 def _dotted(lhs: Any) -> str:
     r"""Write ``\dot\alpha`` as ``\dot{\alpha}``, one spelling for every reader."""
     return re.sub(r"\\dot\s*(\\[A-Za-z]+|[A-Za-z])", r"\\dot{\1}", latex(lhs))
-
-
-def _rule(step: Step, write: Any) -> Any:
-    rule = write.rich(step.rule)
-    if not step.reference:
-        return rule
-    return rule + write.text(", ") + write.citation(step.reference)
 
 
 def _parameters(derivation: Derivation) -> str:

@@ -198,5 +198,5 @@ def _mend(html: str) -> str:
     html = html.replace(
         '<mo stretchy="false">&#x0007C;</mo>', '<mo stretchy="false" lspace="0" rspace="0">|</mo>'
     )
-    html = re.sub(r"<mo>(&#x0(?:002F|22A4);)</mo>", r'<mo lspace="0" rspace="0">\1</mo>', html)
+    html = re.sub(r"<mo>(&#x0(?:002E|002F|22A4);)</mo>", r'<mo lspace="0" rspace="0">\1</mo>', html)
     return html.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
