@@ -156,7 +156,10 @@ class NormalForm(Keyed):
             moved = (*w[1:], p) if first else (p, *w[:-1])
             turned[scalars, moved if w else ()] = c
         size = p.cols if first else p.rows
-        return NormalForm((size, size), turned)
+        if size != 1:
+            return NormalForm((size, size), turned)
+        pairs = [t for (s, w), c in turned.items() for t in times_scalars(s, c, normalised_word(w, Work()))]
+        return NormalForm((S.One, S.One), collect(pairs))
 
     def leading(self) -> tuple[Word, Coefficient] | None:
         """Return leading word and its coefficient; None where scalar factors multiply that word."""
@@ -417,16 +420,33 @@ def inverse(matrix: NormalForm) -> NormalForm:
     InputError
         When the matrix is not square or is identically zero.
     """
+    if matrix.is_scalar:
+        return power(matrix, -1)
     left, core, right = split_invertible(matrix)
     ahead = _inverse_word(right, core.shape[0])
     behind = _inverse_word(left, core.shape[0])
     if not any(word for _, word in core.terms):
         scalar = NormalForm((S.One, S.One), core.terms)
         return power(scalar, -1) * (ahead * behind)
+    if (turned := _rank_one(core)) is not None:
+        c = core.terms[(), ()]
+        update = one(core.shape[0]) - power(turned, -1) * (core - one(core.shape[0]).scaled(c))
+        return ahead * update.scaled(canonical(1 / c)) * behind
     scale = normalising_coefficient(core)
     monic = core.scaled(canonical(1 / scale))
     closed = NormalForm(core.shape, {((), (Atom(None, inner=monic),)): canonical(1 / scale)})
     return ahead * closed * behind
+
+
+def _rank_one(core: NormalForm) -> NormalForm | None:
+    """Return the scalar c + rp for cI + pr with a vector p, else None."""
+    for first in (True, False):
+        letter = next((w[0] if first else w[-1] for _, w in core.terms if w))
+        if letter.cols == 1 if first else letter.rows == 1:
+            turned = core.rotated(letter, first)
+            if turned is not None:
+                return turned
+    return None
 
 
 def _inverse_word(word: Word, size: Any) -> NormalForm:
