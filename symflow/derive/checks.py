@@ -16,6 +16,7 @@ import mpmath
 from sympy import (
     Expr,
     Identity,
+    Inverse,
     Matrix,
     Poly,
     Rational,
@@ -259,11 +260,17 @@ def explicit(expression: Any, values: Values, sizes: Values) -> Any:
     table |= {e: Matrix.zeros(*(_size(s, sizes) for s in e.shape)) for e in expression.atoms(ZeroMatrix)}
     table |= values
     frozen = {key: v.as_immutable() if hasattr(v, "as_immutable") else v for key, v in table.items()}
-    filled = expression.xreplace(frozen)
+    filled = expression.xreplace(frozen).replace(lambda e: isinstance(e, Inverse), _inverse)
     if isinstance(filled, Expr):
         filled = filled.replace(lambda e: isinstance(e, Trace), lambda e: e.arg.doit().trace())
         return filled.doit()
     return Matrix(filled.doit())
+
+
+def _inverse(inverse: Any) -> Any:
+    """Invert an explicit matrix over its number field: entries stay a + b√2, elimination would nest them."""
+    matrix = Matrix(inverse.arg.doit())
+    return matrix.to_DM(extension=True).to_field().inv().to_Matrix().as_immutable()
 
 
 class _Draw:
@@ -309,4 +316,4 @@ def _size_symbols(symbol: Any) -> set[Any]:
 
 
 def _is_nonzero(entry: Any) -> bool:
-    return not entry.equals(0)
+    return not (entry.expand().is_zero or entry.equals(0))
