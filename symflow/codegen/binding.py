@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symflow.codegen.forms import SCALE, Form
 from symflow.codegen.interface import Entry, Interface, Size, Slot
+from symflow.codegen.keys import SCALE
+from symflow.codegen.load import Form
 from symflow.errors import InputError, NormaliserDiverges
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import Any
 
 from symflow.codegen import cache
-from symflow.codegen.load import Missing, log, module_name
+from symflow.codegen.load import Missing as Missing
+from symflow.codegen.load import log, module_name
 from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS
 from symflow.errors import BuildError
 

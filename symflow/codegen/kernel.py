@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from symflow.codegen import forms
-from symflow.codegen.forms import Form
-from symflow.codegen.interface import Entry, Interface
+from symflow.codegen.interface import Interface
+from symflow.codegen.load import Form
 from symflow.errors import InputError
 
 if TYPE_CHECKING:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symflow.codegen.interface import Interface
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,31 @@ class Missing:
 
     def __str__(self) -> str:
         return f"{self.what}; {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One parametrisation, ready to be bound.
+
+    Attributes
+    ----------
+    interface : Interface
+        Functions, shapes, parameters.
+    backend : str
+        ``"compiled"`` or ``"numpy"``.
+    capsule : object
+        Of the compiled module; None for NumPy.
+    functions : dict
+        Of the executed NumPy text; empty for compiled.
+    text : callable
+        Returns the generated source.
+    """
+
+    interface: Interface
+    backend: str
+    text: Callable[[], str]
+    capsule: Any = None
+    functions: dict[str, Any] = field(default_factory=dict)
 
 
 def module_name(key: str) -> str:

@@ -50,6 +50,13 @@ def lower(flow: Flow) -> dict[str, Program]:
     return programs
 
 
+def programs_of(model: Any, names: frozenset[str]) -> dict[str, Program]:
+    """Return the programs of a model for the parameter ``names``, with ``beta`` and ``temperature`` as arguments."""
+    from symflow.derive.closure import gaussian_closure
+
+    return lower(gaussian_closure(model.with_symbolic_scale(), names).flow)
+
+
 def _refuse_unknown_symbols(flow: Flow) -> None:
     known = {s.name for s in (*flow.states, *flow.parameters)} | {s.name for s in flow.dimensions}
     for drift in flow.drift:

@@ -1,0 +1,88 @@
+"""Kernels of the shipped models: ``setup.py`` writes and compiles them, a wheel carries them, no compiler is needed.
+
+One module per variant holds every parametrisation; ``index.json`` says which module serves which model.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import symflow
+from symflow.codegen.interface import from_json, of_programs
+from symflow.codegen.keys import model_key
+from symflow.codegen.load import Form
+
+INDEX = "index.json"
+
+
+@functools.lru_cache(maxsize=1)
+def index() -> dict[str, Any]:
+    """Return what :func:`generate` wrote at build time; empty where nothing was built."""
+    import symflow_ext
+
+    path = Path(symflow_ext.__path__[0], "kernels", INDEX)
+    try:
+        data: dict[str, Any] = json.loads(path.read_bytes())
+    except OSError:
+        return {"defaults": {}, "forms": {}}
+    return data
+
+
+def find(model: Any, names: frozenset[str]) -> Form | None:
+    """Return the compiled form of a shipped model, or None: another model, or other sources than at build time."""
+    found = index()["forms"].get(model_key(model, names))
+    if found is None:
+        return None
+    try:
+        module = importlib.import_module(f"symflow_ext.kernels.{found['module']}")
+    except ImportError:
+        return None  # optional at build time: it may not have been compiled
+    described = from_json(found["interface"])
+    path = Path(str(module.__file__)).with_name(f"{found['module']}.pyx")
+    return Form(described, "compiled", lambda: path.read_text(encoding="utf-8"), module.capsules[described.name])
+
+
+def generate(folder: Path) -> list[str]:
+    """Derive every shipped model in every parametrisation and write one Cython module each, and the index.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``NAME.pyx`` and ``index.json`` go.
+
+    Returns
+    -------
+    list of str
+        Names of the modules.
+    """
+    from symflow.models.registry import attention_models
+
+    folder.mkdir(parents=True, exist_ok=True)
+    defaults: dict[str, list[str]] = {}
+    forms: dict[str, Any] = {}
+    models = {name: kind() for name, kind in attention_models().items()}
+    for name, model in models.items():
+        parametrisations = model.parametrisations()
+        defaults[model_key(model)] = sorted(parametrisations[0])
+        (folder / f"{name}.pyx").write_text(_module(name, model, parametrisations, forms), encoding="utf-8")
+    (folder / INDEX).write_text(json.dumps({"defaults": defaults, "forms": forms}, indent=1), encoding="utf-8")
+    return list(models)
+
+
+def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any]) -> str:
+    """Return the Cython text of one variant, and enter its parametrisations into ``forms``."""
+    from symflow.codegen.cython_printer import Kernelset, cython_source
+    from symflow.codegen.lower import programs_of
+    from symflow_ext.contract import abi_hash
+
+    sets = []
+    for names in parametrisations:
+        programs = programs_of(model, names)
+        described = of_programs(programs)
+        sets.append(Kernelset(described.name, tuple(programs.values())))
+        forms[model_key(model, names)] = {"module": name, "interface": described.to_json()}
+    return cython_source(sets, model.title, abi_hash(), f"symflow {symflow.__version__}").text
