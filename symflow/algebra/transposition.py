@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Inverse, MatAdd, MatMul, MatrixSymbol, Transpose
+from sympy import Inverse, MatAdd, MatMul, MatPow, MatrixSymbol, Transpose
 
 
 def transposed(expression: Any, symmetric: tuple[MatrixSymbol, ...] = ()) -> Any:
@@ -28,4 +28,6 @@ def transposed(expression: Any, symmetric: tuple[MatrixSymbol, ...] = ()) -> Any
         return MatAdd(*(transposed(term, symmetric) for term in expression.args)).doit(deep=False)
     if isinstance(expression, Inverse):
         return Inverse(transposed(expression.arg, symmetric))
+    if isinstance(expression, MatPow):
+        return MatPow(transposed(expression.base, symmetric), expression.exp)
     return Transpose(expression).doit()
