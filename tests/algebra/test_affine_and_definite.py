@@ -48,13 +48,13 @@ def test_what_the_rule_does_not_prove_is_not_claimed(expression):
     assert not is_negative_semidefinite(expression, (Sigma,))
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [V * Inverse(Identity(d) + 2 * Sigma * K.T * K) * Sigma * A, A + 3 * V.T * A, Inverse(A) * V],
-)
 def test_a_symmetric_power_is_its_own_transpose():
     assert transposed(Sigma**2 * V, (Sigma,)) == V.T * Sigma**2
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [V * Inverse(Identity(d) + 2 * Sigma * K.T * K) * Sigma * A, A + 3 * V.T * A, Inverse(A) * V],
+)
 def test_transposition_agrees_with_the_normal_form(expression):
     assert identical(transposed(expression, (Sigma,)), Transpose(expression), (Sigma,))
