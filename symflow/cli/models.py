@@ -174,8 +174,8 @@ def _print_overview(
     given = ", ".join(product if s.name == "A" else s.name for s in derivation.statement.parameters)
     source = f"  ({model.reference})" if model.reference else ""
     out.print(f"[bold]{escape(model.title)}[/] given {given}{source}")
-    scale = "" if model.scale == 1 else f"{model.scale} · "
-    out.print(escape(f"  s(x, y) = {scale}{model.score}"))
+    score = model.score if model.scale == 1 else f"{model.scale} · ({model.score})"
+    out.print(escape(f"  s(x, y) = {score}"))
     out.print(escape(f"  v(y)    = {model.value}"))
     out.print()
     out.print("[bold]Mean and covariance of a Gaussian law[/]")
