@@ -59,7 +59,7 @@ def cone(groups: Mapping[str, Sequence[CovariancePath]], columns: int = 4) -> Fi
             path.require_plane()
     columns = min(columns, len(groups))
     rows = -(-len(groups) // columns)
-    figure = new_figure(3.3 * columns, 3.3 * rows + 0.35)
+    figure = new_figure(3.1 * columns, 3.0 * rows + 0.35)
     marks = {"start", "end of the run"}
     for place, (name, paths) in enumerate(groups.items()):
         axes: Any = figure.add_subplot(rows, columns, place + 1, projection="3d")

@@ -59,7 +59,7 @@ def ellipses(paths: Sequence[CovariancePath], count: int = 9, title: str = "") -
         path.require_plane()
     columns = min(len(paths), 4)
     rows = -(-len(paths) // columns)
-    figure = new_figure(2.7 * columns + 0.6, 2.7 * rows + (0.3 if title else 0.0))
+    figure = new_figure(2.2 * columns + 0.6, 2.3 * rows + (0.3 if title else 0.0))
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, path in zip(grid.flat, paths, strict=False):
         _panel(axes, path, count)

@@ -52,7 +52,7 @@ def eigenvalues(paths: Sequence[CovariancePath], title: str = "") -> Figure:
         raise InputError("paths: at least one path is needed")
     columns = min(len(paths), 4)
     rows = -(-len(paths) // columns)
-    figure = new_figure(2.9 * columns, 2.5 * rows + (0.3 if title else 0.0))
+    figure = new_figure(2.4 * columns, 2.3 * rows + (0.3 if title else 0.0))
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, path in zip(grid.flat, paths, strict=False):
         _eigenvalue_panel(axes, path)

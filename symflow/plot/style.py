@@ -119,6 +119,8 @@ def save(figure: Figure, stem: Path, formats: Iterable[str] = ("svg", "pdf", "pn
     list of Path
         The files, in the order of ``formats``.
     """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # the layout is settled; no need to solve for it once per format
     written = []
     for kind in formats:
         file = stem.with_name(f"{stem.name}.{kind}")

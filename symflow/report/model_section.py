@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symflow.claims import check
+from symflow.claims import check, claim
 from symflow.derive.closure import gaussian_closure
 from symflow.derive.derivation import Derivation
 from symflow.integrate.gaussian import Gaussian
@@ -104,7 +104,7 @@ def verdict_section(
     rows = [("status", verdict.status), ("scope", verdict.scope or "–"), ("method", verdict.method or "–")]
     rows.append(("assumes", ", ".join(verdict.assumes) or "nothing"))
     rows += [("reason", verdict.reason)] if verdict.reason else []
-    blocks: list[Any] = [Grid(("Gaussian laws stay Gaussian", ""), tuple(rows))]
+    blocks: list[Any] = [Paragraph(claim(CLAIM).holds), Grid(("", ""), tuple(rows))]
     if decided:
         said = "accepts it" if replayed else "rejects it"
         blocks.append(Paragraph(f"The certificate re-derives the claim from its own text; the replay {said}:"))
@@ -130,11 +130,11 @@ def _regimes_section(model: AttentionModel, out: Path) -> Outcome | None:
         paths, rows = _run(model, regime)
         groups[regime.title] = paths
         results += [{"regime": regime.key} | row for row in rows]
-        blocks += [Paragraph(rf"\textbf{{{regime.title.capitalize()}.}} {regime.theorem} ({regime.reference}.)")]
-        blocks.append(_comparison(rows))
+        title = regime.title.capitalize()
+        blocks += [Paragraph(rf"\textbf{{{title}.}} {regime.theorem} Source: {regime.reference}."), _comparison(rows)]
     good = sum(row["agrees"] for row in results)
     pictures = _pictures(model.name, groups, out)
-    badge = Badge("regimes", f"{good} of {len(results)} comparisons agree", _state(good == len(results)))
+    badge = Badge("regimes", f"{good} of {len(results)} runs agree", _state(good == len(results)))
     section = Section(
         "Long time", f"{model.name}-regimes", (pictures[0], *blocks, *pictures[1:]), (badge,)
     )
@@ -155,7 +155,7 @@ def _run(model: AttentionModel, regime: Regime) -> tuple[list[CovariancePath], l
         )
         prediction = regime.predict(regime.params, start, float(run.t[-1]))
         found = compare(prediction, run.t, run.cov, run.status, run.t_star)
-        rows += [{"start": number, "cov": start.tolist()} | row for row in found]
+        rows.append({"start": number, "cov": start.tolist(), "status": run.status} | found)
         paths.append(
             CovariancePath("", run.t, run.cov, run.mean, limit=prediction.limit, t_star=prediction.t_star)
         )
@@ -163,21 +163,21 @@ def _run(model: AttentionModel, regime: Regime) -> tuple[list[CovariancePath], l
 
 
 def _comparison(rows: list[dict[str, Any]]) -> Grid:
-    head = ("start", r"$(\Sigma_{11}, \Sigma_{22}, \Sigma_{12})$", "quantity", "theorem", "measured", "difference", "agrees")
+    start = r"start $(\Sigma_{11}, \Sigma_{22}, \Sigma_{12})$"
+    head = (start, "quantity", "theorem", "measured", "difference", "agrees")
     body = []
     for row in rows:
         (a, c), (_, b) = row["cov"]
-        difference = f"{row['difference']:.1e}" if row["unit"] else "–"
-        cells = (str(row["start"]), f"$({a:g}, {b:g}, {c:g})$", row["quantity"], row["theorem"], row["measured"])
-        body.append((*cells, difference, mark(row["agrees"])))
+        cells = (f"$({a:g}, {b:g}, {c:g})$", row["quantity"], row["theorem"], row["measured"])
+        body.append((*cells, f"{row['difference']:.1e}", mark(row["agrees"])))
     units = dict.fromkeys(row["unit"] for row in rows if row["unit"])
-    return Grid(head, tuple(body), f"Difference: {'; '.join(units)}.", judged=True, align="rllrrrl")
+    return Grid(head, tuple(body), f"Difference: {'; '.join(units)}.", judged=True, align="llrrrl")
 
 
 def _pictures(name: str, groups: dict[str, list[CovariancePath]], out: Path) -> tuple[Picture, ...]:
     first = [_short(CovariancePath(title, p.t, p.cov, p.mean, t_star=p.t_star)) for title, (p, *_) in groups.items()]
     folder = out / "figures"
-    save(cone(groups), folder / f"{name}-cone")
+    save(cone(groups, columns=2), folder / f"{name}-cone")
     save(ellipses(first), folder / f"{name}-ellipses")
     save(eigenvalues(first), folder / f"{name}-eigenvalues")
     return (
@@ -186,6 +186,7 @@ def _pictures(name: str, groups: dict[str, list[CovariancePath]], out: Path) -> 
             r"Covariances $\Sigma(t)$ in the cone of positive semidefinite matrices, coordinates "
             r"$(\Sigma_{11}-\Sigma_{22},\, 2\Sigma_{12},\, \Sigma_{11}+\Sigma_{22})$: rank one is the boundary, "
             r"multiples of $I$ are the axis.",
+            "medium",
         ),
         Picture(f"{name}-ellipses", "The first run of every regime as ellipses at one standard deviation, over time."),
         Picture(f"{name}-eigenvalues", r"Eigenvalues of $\Sigma(t)$ in the same runs; $t^*$ as the theorem predicts it."),

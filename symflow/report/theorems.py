@@ -97,7 +97,7 @@ def _commuting(V: Array, A: Array, cov: Array) -> Theorem:
         r"If $V = I$, or $V$ commutes with $\Sigma_0$ and with $S = VA + A^{\top}V^{\top}$, then "
         r"$\Sigma(t) = \Sigma_0^{1/2}(I - t\,\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2}$, with blow-up at "
         r"$t^* = 1/\lambda_{\max}(\Sigma_0^{1/2}S\Sigma_0^{1/2})$ exactly if that eigenvalue is positive.",
-        "CACP25, Section 4.2",
+        "CACP25",
         groups,
         said,
         t_star,
@@ -132,7 +132,7 @@ def _injective(K: Array) -> Theorem:
         "no blow-up for injective K",
         r"If $K$ is injective, then $|2\Sigma K^{\top}(I + 2K\Sigma K^{\top})^{-1}| \le |K^{+}|$, so that $\Sigma$ grows "
         "at most exponentially: no blow-up in finite time.",
-        "CACP25, Section 4.3",
+        "CACP25",
         ((Hypothesis("$K$ is injective", r"$\sigma_{\min}(K)/\sigma_{\max}(K)$", share, holds),),),
         "No blow-up in finite time." if holds else "",
     )
@@ -154,8 +154,8 @@ def _same_limit(params: Mapping[str, Array], cov: Array) -> Theorem:
     return Theorem(
         "the limit of softmax",
         r"If $V = I$, $K = -Q$ and $\Sigma_0 \succ 0$, then $\Sigma(t) \to N(N^{\top}\Sigma_0^{-1}N)^{-1}N^{\top}$, the "
-        r"columns of $N$ a basis of $\ker Q$.",
-        "CACP25, Section 4.3",
+        r"columns of $N$ a basis of $\ker(Q)$.",
+        "CACP25",
         (group,),
         rf"No blow-up; $\Sigma(t)$ tends to a limit of rank {rank}." if all(h.holds for h in group) else "",
     )

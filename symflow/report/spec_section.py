@@ -1,0 +1,287 @@
+"""The sections on one spec file: its matrices, the theorems about them, and the integration."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symflow.derive.closure import gaussian_closure
+from symflow.integrate.solve import solve
+from symflow.integrate.trajectory import Trajectory
+from symflow.plot import CovariancePath, cone, eigenvalues, ellipses, matrix_spectra, save, spectrum_over_time
+from symflow.report.blocks import BAD, GOOD, PLAIN, Badge, Callout, Display, Grid, Paragraph, Picture, Section, mark
+from symflow.report.formulas import closed_equations
+from symflow.report.model_section import Outcome, Progress, derivation_section, verdict_section
+from symflow.report.theorems import MARGIN, Theorem, theorems
+from symflow.spec import Spec
+
+Array = NDArray[np.float64]
+
+#: Figures of small systems show every eigenvalue, those of large ones the spectrum at some times.
+_SMALL = 8
+
+
+def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
+    """Return the sections on a spec's model, matrices, theorems and run; figures are written below ``out``.
+
+    Parameters
+    ----------
+    spec : Spec
+        With parameters, initial law and time.
+    out : Path
+        Holds the folders ``figures`` and ``certificates``.
+    progress : callable
+        Called with one line of text before each part.
+
+    Raises
+    ------
+    InputError
+        If the spec lacks a section, or its model has no Gaussian closure.
+    """
+    spec.require("parameters", "initial", "time")
+    progress(f"{spec.name}: derivation and verdict")
+    model = _model_outcome(spec, out)
+    progress(f"{spec.name}: spectra and theorems")
+    matrices = _matrices(spec, out)
+    known = theorems(spec.model.name, spec.parameters, _scale(spec), _initial(spec).cov)
+    speaking = _theorem_outcome(known)
+    progress(f"{spec.name}: integration")
+    run = _integrate(spec)
+    return [model, matrices, speaking, _run_outcome(spec, run, known, out)]
+
+
+def _initial(spec: Spec) -> Any:
+    return spec.initial
+
+
+def _scale(spec: Spec) -> float:
+    return float(spec.model.scale)
+
+
+def _model_outcome(spec: Spec, out: Path) -> Outcome:
+    given = frozenset(spec.parameters)
+    derivation = gaussian_closure(spec.model, given)
+    anchor = re.sub(r"[^A-Za-z0-9]+", "-", spec.name).strip("-") or "model"
+    derived = derivation_section(derivation, anchor)
+    judged = verdict_section(spec.model, given, anchor, out)
+    section = Section(
+        "Model",
+        anchor,
+        (Display(closed_equations(derivation)),),
+        derived.section.badges + judged.section.badges,
+        (derived.section, judged.section),
+    )
+    cited = tuple(key for key in (spec.model.reference.split(",")[0].strip(),) if key)
+    return Outcome(section, derived.summary | judged.summary, derived.passed and judged.passed, cited)
+
+
+# ------------------------------------------------------------------------------------------------- matrices
+
+
+def effective_matrices(spec: Spec) -> dict[str, Array]:
+    r"""Return the matrices that decide the long time, by name in LaTeX; the score's scale is part of A and S."""
+    params = spec.parameters
+    if spec.model.name != "softmax":
+        return {name: value for name, value in params.items() if value.ndim == 2}
+    A = _scale(spec) * (params["A"] if "A" in params else params["K"].T @ params["Q"])
+    product = params["V"] @ A
+    return {"A": A, "V": params["V"], "S": product + product.T}
+
+
+def _matrices(spec: Spec, out: Path) -> Outcome:
+    cov = _initial(spec).cov
+    found = effective_matrices(spec)
+    rows, spectra = [], {}
+    for name, matrix in found.items():
+        values, kind = _spectrum(matrix)
+        spectra[f"${name}$"] = (values, rf"$\{kind}_i({name})$" if kind == "lambda" else rf"$\sigma_i({name})$")
+        rows.append(_matrix_row(name, matrix))
+    initial = np.linalg.eigvalsh(cov)[::-1]
+    spectra[r"$\Sigma_0$"] = (np.where(initial > _noise(initial), initial, 0.0), r"$\lambda_i(\Sigma_0)$")
+    rows.append(_matrix_row(r"\Sigma_0", cov))
+    save(matrix_spectra(spectra), out / "figures" / "spectra")
+    rank = int((initial > _noise(initial)).sum())
+    blocks: list[Any] = [Paragraph(_origin(spec))]
+    if spec.model.name == "softmax":
+        blocks.append(
+            Paragraph(
+                r"The matrices are the effective ones: $A = \tfrac{\beta}{\tau}K^{\top}Q$ with "
+                rf"$\beta/\tau = {_scale(spec):.6g}$, and $S = VA + A^{{\top}}V^{{\top}}$."
+            )
+        )
+    head = ("matrix", "shape", "rank", "largest", "smallest", "spectral norm")
+    caption = "Largest and smallest eigenvalue of symmetric matrices, singular value of others (smallest: not zero)."
+    blocks.append(Grid(tuple(head), tuple(rows), caption, align="llrrrr"))
+    blocks.append(Paragraph(_rank_sentence(initial, rank)))
+    blocks.append(Picture("spectra", r"Spectra, sorted: singular values, and eigenvalues of symmetric matrices."))
+    badge = Badge("rank of the initial covariance", f"{rank} of {len(cov)}")
+    summary = {"d": len(cov), "rank": rank, "spectra": {row[0].strip("$"): row[1:] for row in rows}}
+    return Outcome(Section("Matrices and initial law", "matrices", tuple(blocks), (badge,)), {"matrices": summary}, True)
+
+
+def _origin(spec: Spec) -> str:
+    cov = _initial(spec).cov
+    source = f"The parameters are those of {spec.origin}. " if spec.origin else ""
+    return source + rf"The initial law is Gaussian in dimension $d = {len(cov)}$, with $\operatorname{{tr}}\Sigma_0 = {np.trace(cov):.6g}$."
+
+
+def _rank_sentence(values: Array, rank: int) -> str:
+    if rank == len(values):
+        share = f"{values[-1] / values[0]:.1e}" if values[0] > 0 else "0"
+        return rf"$\Sigma_0$ has full rank; its smallest eigenvalue is {share} of the largest."
+    rest = float(np.abs(values[rank:]).max())
+    gap = "" if rank == 0 else rf" The smallest eigenvalue that counts is {values[rank - 1]:.3g}, the largest that does not {rest:.1e}."
+    return rf"$\Sigma_0$ has rank {rank} in dimension {len(values)}; the flow keeps it for all finite times.{gap}"
+
+
+def _spectrum(matrix: Array) -> tuple[Array, str]:
+    """Return eigenvalues of a symmetric matrix, singular values of another one, in decreasing order."""
+    if matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, matrix.T):
+        return np.linalg.eigvalsh(matrix)[::-1], "lambda"
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return values[values > _noise(values)], "sigma"
+
+
+def _matrix_row(name: str, matrix: Array) -> tuple[str, ...]:
+    values, _ = _spectrum(matrix)
+    rank = int((np.abs(values) > _noise(values)).sum())
+    if not rank:
+        return (f"${name}$", f"{matrix.shape[0]} × {matrix.shape[1]}", "0", "0", "0", "0")
+    kept = values[np.abs(values) > _noise(values)]
+    shape = f"{matrix.shape[0]} × {matrix.shape[1]}"
+    return (f"${name}$", shape, str(rank), f"{kept[0]:.4g}", f"{kept[-1]:.4g}", f"{np.linalg.norm(matrix, 2):.4g}")
+
+
+def _noise(values: Array) -> float:
+    return float(len(values) * np.finfo(float).eps * np.abs(values).max(initial=0.0))
+
+
+# ------------------------------------------------------------------------------------------------- theorems
+
+
+def _theorem_outcome(known: tuple[Theorem, ...]) -> Outcome:
+    applying = [theorem for theorem in known if theorem.applies]
+    if applying:
+        said = " ".join(f"{theorem.title.capitalize()}: {theorem.conclusion}" for theorem in applying)
+        opening = Callout(said, GOOD)
+    elif known:
+        opening = Callout(
+            "No theorem applies: for each of those below a hypothesis fails for these matrices. In particular no "
+            "closed form gives the limit or a blow-up time here."
+        )
+    else:
+        opening = Callout("No theorem applies: none of those that the package knows speaks about this mechanism.")
+    blocks: list[Any] = [opening]
+    for theorem in known:
+        title = theorem.title.capitalize()
+        blocks.append(Paragraph(rf"\textbf{{{title}.}} {theorem.statement} Source: {theorem.reference}."))
+        blocks.append(_hypotheses(theorem))
+    blocks.append(Paragraph(rf"An equation counts as true up to $10^{{{int(np.log10(MARGIN))}}}$, relative as stated."))
+    verdict = ", ".join(theorem.title for theorem in applying) or "none applies"
+    summary = [
+        {
+            "theorem": theorem.title,
+            "applies": theorem.applies,
+            "conclusion": theorem.conclusion,
+            "hypotheses": [
+                [{"statement": h.statement, "quantity": h.quantity, "value": h.value, "holds": h.holds} for h in group]
+                for group in theorem.hypotheses
+            ],
+        }
+        for theorem in known
+    ]
+    section = Section("Which theorem applies", "theorems", tuple(blocks), (Badge("theorem", verdict),))
+    return Outcome(section, {"theorems": summary, "theorem_applies": bool(applying)}, True)
+
+
+def _hypotheses(theorem: Theorem) -> Grid:
+    rows = [
+        (f"{'or ' if place and not order else ''}{h.statement}", h.quantity, f"{h.value:.3g}", mark(h.holds))
+        for place, group in enumerate(theorem.hypotheses)
+        for order, h in enumerate(group)
+    ]
+    return Grid(("hypothesis", "measured", "value", "holds"), tuple(rows), judged=True, align="llrl")
+
+
+# -------------------------------------------------------------------------------------------------- the run
+
+
+def _integrate(spec: Spec) -> Trajectory:
+    return solve(spec.model, spec.initial, spec.parameters, spec.t_span, t_eval=spec.t_eval, **spec.solver)
+
+
+def _run_outcome(spec: Spec, run: Trajectory, known: tuple[Theorem, ...], out: Path) -> Outcome:
+    predicted = next((t.t_star for t in known if t.applies and t.t_star is not None), None)
+    agrees = _agreement(run, predicted, spec)
+    blocks: list[Any] = [Paragraph(_ending(run)), *agrees[1], _table_of_ends(run)]
+    blocks += _run_pictures(spec, run, predicted, out)
+    state = BAD if run.status in ("step-too-small", "non-finite") else GOOD if run.success else PLAIN
+    section = Section("Integration", "integration", tuple(blocks), (Badge("run", run.status, state),))
+    summary = {
+        "status": run.status,
+        "message": run.message,
+        "t_star": run.t_star,
+        "t_star_by_theorem": predicted,
+        "t_end": float(run.t[-1]),
+        "nfev": run.nfev,
+        "trace": [float(np.trace(run.cov[0])), float(np.trace(run.cov[-1]))],
+    }
+    return Outcome(section, {"run": summary}, state != BAD and agrees[0])
+
+
+def _agreement(run: Trajectory, predicted: float | None, spec: Spec) -> tuple[bool, list[Any]]:
+    """Return whether run and theorem agree on a blow-up, and the paragraph that says so."""
+    end = float(spec.t_span[1]) if spec.t_span else 0.0
+    if predicted is None:
+        if run.t_star is None:
+            return True, []
+        measured = rf"Measured: the covariance blows up at $t_\star = {run.t_star:.9g}$. "
+        return True, [Callout(measured + "This is what the integrator finds, not the consequence of a theorem.")]
+    if run.t_star is None:
+        holds = predicted > end
+        return holds, [Paragraph(rf"The theorem puts the blow-up at $t^* = {predicted:.9g}$; the run ends at {end:g}.")]
+    error = abs(run.t_star / predicted - 1)
+    text = rf"Theorem: $t^* = {predicted:.9g}$; measured: {run.t_star:.9g}; relative difference {error:.1e}."
+    return error <= 1e-6, [Callout(text, GOOD if error <= 1e-6 else BAD)]
+
+
+def _ending(run: Trajectory) -> str:
+    return (
+        f"Method {run.method}; the run ends with the status “{run.status}” at t = {run.t[-1]:.6g} after {run.nfev} "
+        f"evaluations: {run.message.rstrip('.')}."
+    )
+
+
+def _table_of_ends(run: Trajectory) -> Grid:
+    rows = []
+    for name, index in (("start", 0), ("end", -1)):
+        values = np.linalg.eigvalsh(run.cov[index])[::-1]
+        participation = values.sum() ** 2 / (values @ values) if values.any() else 0.0
+        mean = np.linalg.norm(run.mean[index])
+        cells = (f"{run.t[index]:.6g}", f"{mean:.6g}", f"{values.sum():.6g}", f"{values[0]:.6g}", f"{participation:.4g}")
+        rows.append((name, *cells))
+    head = ("", "$t$", r"$|\alpha|$", r"$\operatorname{tr}\Sigma$", r"$\lambda_1(\Sigma)$", "participation")
+    caption = r"Participation: $(\operatorname{tr}\Sigma)^2/\operatorname{tr}\Sigma^2$, the number of directions that matter."
+    return Grid(head, tuple(rows), caption, align="lrrrrr")
+
+
+def _run_pictures(spec: Spec, run: Trajectory, predicted: float | None, out: Path) -> list[Picture]:
+    path = CovariancePath(spec.name, run.t, run.cov, run.mean, t_star=predicted)
+    folder = out / "figures"
+    if run.dim > _SMALL:
+        save(spectrum_over_time(path, rank=_initial(spec).rank), folder / "spectrum")
+        return [Picture("spectrum", r"Left: the spectrum of $\Sigma(t)$ at six times. Right: some eigenvalues over time.")]
+    pictures = []
+    if run.dim == 2:
+        save(cone({spec.name: [path]}), folder / "cone")
+        save(ellipses([path]), folder / "ellipses")
+        pictures = [
+            Picture("cone", r"$\Sigma(t)$ in the cone of positive semidefinite matrices.", "narrow"),
+            Picture("ellipses", "The law as an ellipse at one standard deviation, over time.", "narrow"),
+        ]
+    save(eigenvalues([path]), folder / "eigenvalues")
+    return [*pictures, Picture("eigenvalues", r"Eigenvalues of $\Sigma(t)$.", "narrow")]

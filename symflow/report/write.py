@@ -1,0 +1,213 @@
+"""Writing a report: everything is built in a temporary folder and moved into place at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import symflow
+from symflow.errors import InputError
+from symflow.models.registry import attention_models
+from symflow.report.blocks import BAD, GOOD, Badge, Grid, Report, Section, mark
+from symflow.report.model_section import Outcome, model_section
+from symflow.report.regimes import regimes
+from symflow.report.render import render_html, render_latex
+from symflow.report.spec_section import spec_sections
+from symflow.spec import Spec, load_spec
+from symflow.verify import Table, verify
+
+Progress = Callable[[str], None]
+
+_PDFLATEX_SECONDS = 60
+_MARKER = "report.json"  # what makes a folder a report
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written.
+
+    Attributes
+    ----------
+    out : Path
+        The folder of the report.
+    passed : bool
+        Whether every check, comparison and verification in it holds.
+    summary : dict
+        The content of ``report.json``.
+    """
+
+    out: Path
+    passed: bool
+    summary: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of ``report.json`` and the folder."""
+        return {"out": str(self.out)} | self.summary
+
+
+def write_report(out: str | Path, spec: Spec | str | Path | None = None, progress: Progress | None = None) -> Written:
+    """Write a report: derivations, verdicts, simulations, figures, verification.
+
+    Parameters
+    ----------
+    out : str or Path
+        Folder for ``index.html`` (opens offline), ``report.tex``, ``report.pdf`` where pdflatex is installed,
+        ``report.json``, ``figures`` and ``certificates``.  An earlier report there is replaced, any other folder
+        must be empty.
+    spec : Spec or path, optional
+        Report on this run; by default on every shipped model and its long-time regimes.
+    progress : callable, optional
+        Called with one line of text before each part.
+
+    Returns
+    -------
+    Written
+
+    Raises
+    ------
+    InputError
+        If the folder holds something else, or the spec cannot be used; nothing is left behind.
+    """
+    target = Path(out)
+    say = progress or _silent
+    chosen = load_spec(spec) if isinstance(spec, str | Path) else spec
+    _require_replaceable(target)
+    if chosen is not None:
+        chosen.require("parameters", "initial", "time")
+    with _in_place(target) as folder:
+        report = _gather(folder, chosen, say)
+        (folder / "report.tex").write_text(render_latex(report), encoding="utf-8")
+        say("typesetting")
+        pdf = _typeset(folder)
+        (folder / "index.html").write_text(render_html(report, pdf == "written"), encoding="utf-8")
+        summary = report.summary | {"passed": report.passed, "pdf": pdf, "symflow": symflow.__version__}
+        text = json.dumps(_finite(summary), indent=1, ensure_ascii=False, allow_nan=False)
+        (folder / _MARKER).write_text(text + "\n", encoding="utf-8")
+    return Written(target, report.passed, _finite(summary))
+
+
+def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:
+    """Compute everything and write figures and certificates."""
+    for name in ("figures", "certificates"):
+        (folder / name).mkdir()
+    if spec is None:
+        models = [variant() for name, variant in attention_models().items() if regimes(name)]
+        models.sort(key=lambda model: model.name != "softmax")  # the best known one first
+        outcomes = {model.name: model_section(model, folder, say) for model in models}
+        title = "Gaussian dynamics of attention"
+        lead = (
+            "For each attention mechanism: the equations of mean and covariance derived from its definition, a "
+            "certified verdict, the long-time regimes beside the theorems that predict them, and the verification "
+            "of the compiled simulator against independent witnesses."
+        )
+        table = verify(progress=say)
+    else:
+        parts = spec_sections(spec, folder, say)
+        outcomes = {part.section.anchor: part for part in parts}
+        title = f"Gaussian dynamics of {spec.name}"
+        lead = _spec_lead(spec)
+        table = verify(spec.model, frozenset(spec.parameters), progress=say)
+    return _assemble(title, lead, outcomes, table, is_spec=spec is not None)
+
+
+def _spec_lead(spec: Spec) -> str:
+    source = f" with the weights of {spec.origin}" if spec.origin else ""
+    return (
+        f"{spec.model.title}{source}: the equations of mean and covariance, the matrices and which theorem speaks "
+        "about them, the integration, and the verification of the compiled simulator."
+    )
+
+
+def _assemble(title: str, lead: str, outcomes: dict[str, Outcome], table: Table, is_spec: bool) -> Report:
+    summaries = {name: outcome.summary for name, outcome in outcomes.items()}
+    flat = {key: value for part in summaries.values() for key, value in part.items()}
+    citations = dict.fromkeys(key for outcome in outcomes.values() for key in outcome.citations)
+    return Report(
+        title=title,
+        lead=lead,
+        sections=(*(outcome.section for outcome in outcomes.values()), _verification(table)),
+        summary=(flat if is_spec else {"models": summaries}) | {"verification": table.to_json()},
+        passed=table.passed and all(outcome.passed for outcome in outcomes.values()),
+        citations=tuple(citations),
+    )
+
+
+def _verification(table: Table) -> Section:
+    rows = []
+    for row in table:
+        what = f"{row.quantity}: {row.witness}"
+        numbers = (str(row.points), f"{row.error:.2g}", f"{row.tolerance:.2g}")
+        rows.append((row.model, row.parametrisation or "–", what, *numbers, mark(row.passed)))
+    head = ("model", "given", "what and witness", "points", "error", "bound", "holds")
+    notes = "; ".join(dict.fromkeys(f"{row.witness}: {row.note}" for row in table if row.note))
+    good = sum(row.passed for row in table)
+    badge = Badge("witnesses", f"{good} of {len(table)} agree", GOOD if table.passed else BAD)
+    grid = Grid(head, tuple(rows), f"Units of the error. {notes}.", judged=True, align="lllrrrl")
+    return Section("Verification", "verification", (grid,), (badge,))
+
+
+def _require_replaceable(target: Path) -> None:
+    if target.exists() and not target.is_dir():
+        raise InputError(f"out = {str(target)!r} is a file; give a folder")
+    if target.is_dir() and any(target.iterdir()) and not (target / _MARKER).is_file():
+        raise InputError(f"out = {str(target)!r} holds something that is no report; give a new or empty folder")
+
+
+@contextmanager
+def _in_place(target: Path) -> Iterator[Path]:
+    """Yield a folder beside ``target`` that takes its place when all went well, and is removed otherwise."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    workshop = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        built = workshop / "new"
+        built.mkdir()
+        yield built
+        if target.exists():
+            target.rename(workshop / "old")
+        os.replace(built, target)
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def _typeset(folder: Path) -> str:
+    """Make report.pdf where pdflatex is installed; return "written", "no pdflatex", or why it failed."""
+    program = shutil.which("pdflatex")
+    if program is None:
+        return "no pdflatex"
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        command = [program, "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={scratch}", "report.tex"]
+        for _ in range(3):  # contents, then the widths of long tables, then the numbers of their pages
+            try:
+                run = subprocess.run(command, cwd=folder, capture_output=True, timeout=_PDFLATEX_SECONDS, check=False)
+            except subprocess.TimeoutExpired:
+                return f"pdflatex took more than {_PDFLATEX_SECONDS} s"
+            if run.returncode:
+                return "pdflatex failed: " + _first_error(run.stdout.decode("utf-8", "replace"))
+        os.replace(Path(scratch) / "report.pdf", folder / "report.pdf")
+    return "written"
+
+
+def _first_error(log: str) -> str:
+    lines = [line for line in log.splitlines() if line.startswith("!")]
+    return lines[0] if lines else "no error line in its log"
+
+
+def _finite(value: Any) -> Any:
+    """Return ``value`` with NaN and infinities, for which JSON has no word, as None."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+
+def _silent(_text: str) -> None:
+    pass
