@@ -182,9 +182,8 @@ def gaussian_integral(H: Any, b: Any) -> Expr:
 
 def _identity_multiple(H: Any) -> Any:
     """Return c where H = cI, else None."""
-    form = normal_form(H)
-    ((scalars, word), c), *more = form.terms.items() or [((((), ()), ("",)), S.Zero)]
-    return c if not more and not word and not scalars else None
+    terms = normal_form(H).terms
+    return terms.get(((), ()), S.Zero) if terms.keys() <= {((), ())} else None
 
 
 def _complete_square(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> _Exponent:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sympy import (
     Abs,
@@ -201,7 +201,9 @@ def expressions(draw, kind="dd", depth=3):
     if choice == 7:
         return Trace(draw(expressions("dd", smaller))) * draw(expressions(kind, smaller))
     if choice == 8 and kind == "dd":
-        return Inverse(eye + draw(expressions("dd", smaller)))
+        inner = eye + draw(expressions("dd", smaller))
+        assume(not normal_form(inner, (Sigma,)).is_zero)
+        return Inverse(inner)
     if choice == 9 and kind == "dd":
         return Transpose(draw(expressions("dd", smaller)))
     return draw(st.sampled_from(_LEAVES[kind]))
