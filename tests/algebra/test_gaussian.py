@@ -22,6 +22,7 @@ from sympy import (
     simplify,
     sqrt,
 )
+
 from symflow.algebra.gaussian import gaussian_integral, log_normaliser, tilted_covariance, tilted_mean
 from symflow.algebra.quadratic import quadratic_form
 from symflow.algebra.sampling import agree_at_rational_points, draw, evaluate

@@ -2,6 +2,7 @@
 
 import pytest
 from sympy import Identity, Inverse, MatrixSymbol, Symbol, Trace, ZeroMatrix, erf, exp
+
 from symflow.algebra.quadratic import quadratic_form
 from symflow.algebra.sampling import agree_at_rational_points
 from symflow.algebra.symbols import dimension, matrix, vector
@@ -21,12 +22,24 @@ SCORES = [
     (Trace(y.T * A * x), A, zero, none, 0),
     (beta / tau * Trace((Q * x).T * K * y), beta / tau * K.T * Q, zero, none, 0),
     (Trace((Q * x + bq).T * (K * y + bk)), K.T * Q, zero, K.T * bq, Trace(x.T * Q.T * bk) + Trace(bq.T * bk)),
-    (-beta * Trace(gap.T * gap), 2 * beta * K.T * Q, -2 * beta * K.T * K, none, -beta * Trace(x.T * Q.T * Q * x)),
+    (
+        -beta * Trace(gap.T * gap),
+        2 * beta * K.T * Q,
+        -2 * beta * K.T * K,
+        none,
+        -beta * Trace(x.T * Q.T * Q * x),
+    ),
     (Trace(y.T * C * y) / 2, zero, (C + C.T) / 2, none, 0),
     (Trace(y.T * u) * Trace(v.T * y), zero, u * v.T + v * u.T, none, 0),
     (Trace(u.T * y) ** 2, zero, 2 * u * u.T, none, 0),
     (Trace(y.T * u) * Trace(x.T * v), u * v.T, zero, none, 0),
-    (Trace(A) * Trace(y.T * y) + exp(Trace(x.T * x)), zero, 2 * Trace(A) * Identity(d), none, exp(Trace(x.T * x))),
+    (
+        Trace(A) * Trace(y.T * y) + exp(Trace(x.T * x)),
+        zero,
+        2 * Trace(A) * Identity(d),
+        none,
+        exp(Trace(x.T * x)),
+    ),
     (erf(Trace(x.T * A * x)), zero, zero, none, erf(Trace(x.T * A * x))),
     (Trace(u.T * y), zero, zero, u, 0),
     (Trace(y * x.T * A), A.T, zero, none, 0),
@@ -57,8 +70,8 @@ def test_the_parts_put_together_have_the_value_of_the_score():
 def test_query_and_key_of_different_sizes():
     query, weight = vector("x", m), matrix("W", d, m)
     form = quadratic_form(Trace(y.T * weight * query), query, y)
-    assert form.B == weight
-    assert form.C == zero
+    assert weight == form.B
+    assert zero == form.C
 
 
 def test_symmetric_symbols_are_used():
@@ -70,8 +83,8 @@ def test_symmetric_symbols_are_used():
 def test_vectors_of_size_one():
     p, q = MatrixSymbol("p", 1, 1), MatrixSymbol("q", 1, 1)
     form = quadratic_form(beta * Trace(p * q) - Trace(q) ** 2, p, q)
-    assert form.B == beta * Identity(1)
-    assert form.C == -2 * Identity(1)
+    assert beta * Identity(1) == form.B
+    assert -2 * Identity(1) == form.C
 
 
 NOT_QUADRATIC = [
@@ -96,7 +109,9 @@ def test_what_is_left_over_is_named(score, term):
     assert term is None or identical(caught.value.term, term)
 
 
-@pytest.mark.parametrize("call", [lambda: quadratic_form(A * x, x, y), lambda: quadratic_form(Trace(A), A, y)])
+@pytest.mark.parametrize(
+    "call", [lambda: quadratic_form(A * x, x, y), lambda: quadratic_form(Trace(A), A, y)]
+)
 def test_bad_input_is_refused(call):
     with pytest.raises(InputError):
         call()

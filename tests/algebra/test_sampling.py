@@ -21,6 +21,7 @@ from sympy import (
     exp,
     sqrt,
 )
+
 from symflow.algebra.sampling import Sampled, agree_at_rational_points, draw, evaluate
 from symflow.algebra.surds import Surd, square_root
 from symflow.algebra.symbols import dimension, matrix, vector
@@ -143,7 +144,13 @@ def test_equal_expressions_agree(a, b, given_structure):
     assert "rational points" in found.evidence
 
 
-DIFFER = [(A * B, B * A), (Sigma, Sigma.T), (sqrt(2) * A, A), (Trace(A) ** 2, Trace(A * A)), (K.T * K, K.T * K + A)]
+DIFFER = [
+    (A * B, B * A),
+    (Sigma, Sigma.T),
+    (sqrt(2) * A, A),
+    (Trace(A) ** 2, Trace(A * A)),
+    (K.T * K, K.T * K + A),
+]
 
 
 @pytest.mark.parametrize(("a", "b"), DIFFER, ids=[str(c[0]) for c in DIFFER])

@@ -24,6 +24,7 @@ from sympy import (
     re,
     sqrt,
 )
+
 from symflow.algebra.sampling import agree_at_rational_points, draw, evaluate
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.variation import LogDet, gateaux, gradient
@@ -120,7 +121,9 @@ GRADIENTS = [
 ]
 
 
-@pytest.mark.parametrize(("scalar", "variable", "right", "symmetric"), GRADIENTS, ids=[str(g[0]) for g in GRADIENTS])
+@pytest.mark.parametrize(
+    ("scalar", "variable", "right", "symmetric"), GRADIENTS, ids=[str(g[0]) for g in GRADIENTS]
+)
 def test_gradient_is_the_known_one(scalar, variable, right, symmetric):
     found = gradient(scalar, variable, symmetric)
     assert found.shape == variable.shape
@@ -143,7 +146,12 @@ def test_gradient_of_a_matrix_is_refused(matrix_valued):
 
 @pytest.mark.parametrize(
     "scalar",
-    [Trace(x.T * A * y), sqrt(Trace(x.T * x)), Abs(Trace(x.T * y)), erf(Trace(x.T * y)) * exp(Trace(x.T * x))],
+    [
+        Trace(x.T * A * y),
+        sqrt(Trace(x.T * x)),
+        Abs(Trace(x.T * y)),
+        erf(Trace(x.T * y)) * exp(Trace(x.T * x)),
+    ],
     ids=str,
 )
 def test_gradients_are_real_and_closed(scalar):

@@ -25,6 +25,7 @@ from sympy import (
     sqrt,
 )
 from sympy.matrices.expressions.dotproduct import DotProduct
+
 from symflow.algebra.sampling import agree_at_rational_points
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.variation import LogDet
@@ -92,8 +93,11 @@ PROVEN = [
     ((X * Sigma).T, X * Sigma, (Sigma, C)),
     (Trace(X * A), Trace(Inverse(eye - C * Sigma) * A.T), (Sigma, C)),
     (Trace(x.T * C * X * y), Trace(y.T * C * X * x), (Sigma, C)),
-    (C * Inverse(eye - Sigma * C - Sigma * B) * Sigma + B * Inverse(eye - Sigma * (B + C)) * Sigma,
-     Inverse(eye - (B + C) * Sigma) - eye, ()),
+    (
+        C * Inverse(eye - Sigma * C - Sigma * B) * Sigma + B * Inverse(eye - Sigma * (B + C)) * Sigma,
+        Inverse(eye - (B + C) * Sigma) - eye,
+        (),
+    ),
     # determinants
     (LogDet(eye_k + K * Sigma * K.T), LogDet(eye + K.T * K * Sigma), ()),
     (LogDet(Inverse(Sigma) - C) + LogDet(Sigma), LogDet(eye - C * Sigma), ()),
@@ -123,7 +127,9 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right", "symmetric"), DIFFERENT, ids=[str(i) for i in range(len(DIFFERENT))])
+@pytest.mark.parametrize(
+    ("left", "right", "symmetric"), DIFFERENT, ids=[str(i) for i in range(len(DIFFERENT))]
+)
 def test_what_differs_is_never_identified(left, right, symmetric):
     assert not identical(left, right, symmetric)
 
@@ -147,7 +153,8 @@ def test_arithmetic_of_normal_forms_follows_that_of_expressions():
 
 
 @pytest.mark.parametrize(
-    "expr", [x[0, 0] + Trace(A), Abs(x[0, 0]) * Trace(A), MatPow(A, beta), Inverse(A - A), Inverse(ZeroMatrix(d, d))]
+    "expr",
+    [x[0, 0] + Trace(A), Abs(x[0, 0]) * Trace(A), MatPow(A, beta), Inverse(A - A), Inverse(ZeroMatrix(d, d))],
 )
 def test_what_the_calculus_does_not_know_is_refused(expr):
     with pytest.raises(InputError):
@@ -165,7 +172,9 @@ def test_normal_form_text_does_not_depend_on_the_hash_seed():
     texts = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
         texts.add(run.stdout)
     assert len(texts) == 1
 
@@ -247,7 +256,9 @@ def test_what_is_identical_agrees_at_rational_points_and_conversely(a, b, c):
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
-@given(st.lists(st.sampled_from([A, B, Sigma, A.T]), min_size=1, max_size=3), st.sampled_from([Integer(1), beta]))
+@given(
+    st.lists(st.sampled_from([A, B, Sigma, A.T]), min_size=1, max_size=3), st.sampled_from([Integer(1), beta])
+)
 def test_push_through_is_proven_for_every_product(letters, scale):
     p, r = letters[0], eye
     for letter in letters[1:]:
