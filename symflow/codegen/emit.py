@@ -51,7 +51,7 @@ class Emitter:
         self._products: dict[tuple[Operand, Operand], Operand] = {}
         self._factors: dict[Sum, Array] = {}
         self._solved: dict[tuple[Sum, bool, Operand], Operand] = {}
-        self._combined_already: dict[tuple[tuple[Term, ...], Expr, Size], Operand] = {}
+        self._combined_already: dict[tuple[tuple[Term, ...], Expr, Size, Size], Operand] = {}
         self._outputs: set[Array] = set()
 
     def value(self, s: Sum) -> Operand:
@@ -198,7 +198,7 @@ class Emitter:
         alone = len(terms) == 1 and terms[0].coefficient == ONE and plan.diagonal == ZERO
         if alone and not terms[0].operand.transposed:
             return terms[0].operand.array
-        key = (terms, plan.diagonal, plan.rows)
+        key = (terms, plan.diagonal, plan.rows, plan.cols)
         if key not in self._combined_already:
             out = self._fresh(plan.rows, plan.cols)
             self.ops.append(Combine(out, terms, plan.diagonal))

@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 
 
 def default_names(model: Any) -> frozenset[str]:
-    """Return the parameters of the parametrisation that is loaded first: A for shipped models, else as declared."""
-    default = shipped.index()["defaults"].get(model_key(model))
-    return frozenset(model.parameters if default is None else default)
+    """Return the parameters of the parametrisation that is loaded first.
+
+    As written where the user wrote the score; for a class that declares a variant, the smallest set, like
+    :func:`symflow.gaussian_closure`.
+    """
+    if "parameters" in vars(model):
+        return frozenset(model.parameters)
+    known = shipped.index()["defaults"].get(model_key(model))
+    return model.parametrisations()[0] if known is None else frozenset(known)
 
 
 def names_of(statement: Any) -> frozenset[str]:

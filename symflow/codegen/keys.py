@@ -14,6 +14,9 @@ SCALE = ("beta", "temperature")
 _DECLARED = ("name", "score", "value", "output", "normalise", "parameters", "biases", "space")
 _ONLY_SHOWN = ("title", "reference")
 
+#: Methods by which declared lines become a statement.
+_DECIDING = ("statement", "parametrisations", "accepts_product", "_symbols")
+
 
 def model_key(model: Any, names: frozenset[str] | None = None) -> str:
     """Return a key of everything in the model that its kernel depends on.
@@ -25,27 +28,20 @@ def model_key(model: Any, names: frozenset[str] | None = None) -> str:
     names : frozenset of str, optional
         Parameters that select one parametrisation.
     """
-    described = json.dumps(_declared(model), sort_keys=True, ensure_ascii=False)
-    return digest(described, generator_hash(), *(() if names is None else sorted(names)))
+    return digest(declared(model), generator_hash(), *(() if names is None else sorted(names)))
 
 
-def _declared(model: Any) -> dict[str, Any]:
-    """Return the declared lines of the model; of a class that overrides methods, the derived statement too."""
+def declared(model: Any) -> str:
+    """Return the declared lines of the model; of a class that overrides methods, the derived statements too."""
     from symflow.models.attention.model import AttentionModel
 
     names = [f.name for f in dataclasses.fields(model)] if dataclasses.is_dataclass(model) else []
     shown = {*SCALE, *_ONLY_SHOWN}
-    declared = {name: _plain(getattr(model, name)) for name in (*names, *_DECLARED) if name not in shown}
-    inherited = all(getattr(type(model), name, None) is getattr(AttentionModel, name) for name in _deciding())
-    if not inherited:
+    lines = {name: _plain(getattr(model, name)) for name in (*names, *_DECLARED) if name not in shown}
+    if any(getattr(type(model), name, None) is not getattr(AttentionModel, name) for name in _DECIDING):
         symbolic = model.with_symbolic_scale()
-        declared["statements"] = [str(symbolic.statement(given)) for given in symbolic.parametrisations()]
-    return declared
-
-
-def _deciding() -> tuple[str, ...]:
-    """Return the methods by which a model's declared lines become a statement."""
-    return ("statement", "parametrisations", "accepts_product", "_symbols")
+        lines["statements"] = [str(symbolic.statement(given)) for given in symbolic.parametrisations()]
+    return json.dumps(lines, sort_keys=True, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:
