@@ -21,14 +21,15 @@ version = release = symflow.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
     "generated_pages",
+    "mathml",
 ]
 exclude_patterns = ["_build", "_ext", "gallery/**/*.ipynb"]
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = "symflow"
 html_static_path = ["_static"]
 myst_enable_extensions = ["dollarmath", "deflist"]

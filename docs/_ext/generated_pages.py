@@ -1,9 +1,9 @@
-"""Pages that the package writes about itself: the table of claims and the help of every command."""
+"""Pages that the package writes about itself: its claims, its lemmas, and the help of every command."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 from docutils import nodes
@@ -12,55 +12,78 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
 from symflow.certify import LEMMAS
-from symflow.claims import to_html
+from symflow.claims import claims_table
 from symflow.cli import main
 
 
-class Claims(Directive):
-    """The claims as ``symflow claims --format html`` lists them."""
+class _Page(Directive):
+    """A directive whose content is computed."""
+
+    def prose(self, latex: str) -> list[nodes.Node]:
+        """Return LaTeX prose with inline mathematics as paragraphs."""
+        text = re.sub(r"\$([^$]*)\$", r":math:`\1`", latex)
+        holder = nodes.container()
+        self.state.nested_parse(StringList([text], source="generated"), self.content_offset, holder)
+        return list(holder.children)
+
+    def terms(self, entries: list[tuple[str, list[nodes.Node]]]) -> nodes.definition_list:
+        """Return a definition list."""
+        result = nodes.definition_list()
+        for term, content in entries:
+            result += nodes.definition_list_item("", nodes.term(text=term), nodes.definition("", *content))
+        return result
+
+
+class Claims(_Page):
+    """Every claim: as usually quoted, what holds, witness, replay command."""
 
     def run(self) -> list[nodes.Node]:
-        return [nodes.raw("", to_html(fragment=True), format="html")]
+        return [self._section(row) for row in claims_table()]
+
+    def _section(self, row: Any) -> nodes.section:
+        section = nodes.section(ids=[nodes.make_id(row.id)])
+        section += nodes.title(text=f"{row.id}: {row.status}")
+        text = row.command.replace(" && ", "\n")
+        command = nodes.literal_block(text, text, language="bash")
+        section += self.terms(
+            [
+                ("as usually quoted", self.prose(row.quoted)),
+                ("what holds", self.prose(row.holds)),
+                ("hypotheses", self.prose(row.hypotheses)),
+                ("witness", self.prose(row.witness)),
+                ("replay", [command]),
+            ]
+        )
+        return section
 
 
-class Lemmas(Directive):
+class Lemmas(_Page):
     """The closed list of lemmas that certificates may use."""
 
     def run(self) -> list[nodes.Node]:
-        terms = nodes.definition_list()
-        for lemma in LEMMAS.values():
-            item = nodes.definition_list_item()
-            item += nodes.term(text=f"{lemma.name} — {lemma.title}")
-            body = nodes.definition()
-            lines = StringList(_as_rst(lemma.statement).splitlines())
-            self.state.nested_parse(lines, self.content_offset, body)
-            body += nodes.paragraph(text=lemma.citation)
-            item += body
-            terms += item
-        return [terms]
+        entries = [
+            (
+                f"{lemma.title} ({lemma.name})",
+                [*self.prose(lemma.statement), nodes.paragraph(text=lemma.citation)],
+            )
+            for lemma in LEMMAS.values()
+        ]
+        return [self.terms(entries)]
 
 
-def _as_rst(latex: str) -> str:
-    """Return LaTeX text with its inline mathematics as a role."""
-    return re.sub(r"\$([^$]*)\$", r":math:`\1`", latex)
-
-
-class Commands(Directive):
+class Commands(_Page):
     """The ``--help`` text of every command."""
 
-    has_content: ClassVar[bool] = False
-
     def run(self) -> list[nodes.Node]:
-        sections: list[nodes.Node] = []
-        for name in main.commands:
-            command = main.commands[name]
-            section = nodes.section(ids=[f"symflow-{name}"])
-            section += nodes.title(text=f"symflow {name}")
-            with click.Context(command, info_name=f"symflow {name}", max_content_width=100) as context:
-                text = command.get_help(context)
-            section += nodes.literal_block(text, text, language="text")
-            sections.append(section)
-        return sections
+        return [self._section(name, command) for name, command in main.commands.items()]
+
+    def _section(self, name: str, command: click.Command) -> nodes.section:
+        section = nodes.section(ids=[f"symflow-{name}"])
+        section += nodes.title(text=f"symflow {name}")
+        with click.Context(command, info_name=f"symflow {name}", max_content_width=90) as context:
+            text = command.get_help(context)
+        section += nodes.literal_block(text, text, language="text")
+        return section
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def list_models(as_json: bool) -> None:
 @click.command()
 @click.argument("model")
 @click.option(
-    "--format", "form", type=click.Choice(sorted(_SUFFIX)), help="A document instead of the overview."
+    "--format", "form", type=click.Choice(list(_SUFFIX)), help="A document instead of the overview."
 )
 @click.option("--fragment", is_flag=True, help="Only the part to paste into a paper (latex).")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write into this folder.")
