@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-DEFAULT_WIDTH = 50  #: capital letters in a line of an article at 10 pt, equality sign and left side included
+DEFAULT_WIDTH = 48  #: of a line of an article at 10 pt, both sides and the equality sign included
 
-_WIDE = dict.fromkeys("+-=<>", 1.8) | dict.fromkeys("(),", 0.6) | dict.fromkeys("[]|.~", 0.4)
+#: Widths in units of 7 pt at 10 pt, measured on Computer Modern, spaces around operators included.
+_WIDE = dict.fromkeys("+-=<>", 1.75) | dict.fromkeys("(),", 0.58) | dict.fromkeys("[]|.~", 0.4)
+_WIDE |= dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ", 1.1) | {"W": 1.5, "M": 1.5, "m": 1.2, "w": 1.05}
 _WIDE |= {"'": 0.3, " ": 0.0, "&": 0.0}
-_COMMANDS = {r"\,": 0.25, r"\;": 0.4, r"\:": 0.3, r"\!": -0.2, r"\ ": 0.4, r"\quad": 1.4, r"\qquad": 2.8}
-_NO_WIDTH = "left right mathrm mathbf boldsymbol mathcal mathbb operatorname dot text begin end"
+_COMMANDS = {r"\,": 0.25, r"\;": 0.4, r"\:": 0.3, r"\!": -0.2, r"\ ": 0.5, r"\quad": 1.45, r"\qquad": 2.9}
+_COMMANDS |= dict.fromkeys((r"\log", r"\det", r"\cos", r"\sum", r"\exp", r"\sin"), 2.2)
+_COMMANDS |= dict.fromkeys((r"\tanh", r"\max", r"\min"), 2.7)
+_COMMANDS |= dict.fromkeys((r"\langle", r"\rangle", r"\{", r"\}", r"\cdot"), 0.6) | {r"\sqrt": 1.2}
+_NO_WIDTH = "left right bigl bigr mathrm mathbf boldsymbol mathcal mathbb operatorname dot text begin end"
 _COMMANDS |= {rf"\{name}": 0.0 for name in _NO_WIDTH.split()}
 _RELATION_NAMES = "le ge succeq preceq succ prec in to propto mapsto"
 _RELATIONS = frozenset(rf"\{name}" for name in _RELATION_NAMES.split())
@@ -30,7 +35,7 @@ class _Atom:
 
 
 def width(text: str) -> float:
-    r"""Return the approximate width of a formula in capital letters.
+    r"""Return the approximate width of a formula in units of 7 pt at 10 pt.
 
     Examples
     --------
@@ -173,33 +178,33 @@ def _atom_at(text: str, start: int) -> tuple[int, float]:
         size = 0.7
     else:
         end, size = _with_arguments(text, piece, end)
+    return _scripts(text, end, size)
+
+
+def _scripts(text: str, end: int, size: float) -> tuple[int, float]:
+    """Take the scripts that follow; a subscript and a superscript share their width."""
+    widths = [0.0]
     while (tail := _piece(text, end)) in ("_", "^", "'", " "):
         after = end + 1
         if tail in "_^":
-            after = (
-                _group_end(text, after)
-                if text[after : after + 1] == "{"
-                else after + len(_piece(text, after))
-            )
-            size += 0.7 * width(text[end + 1 : after].strip("{}"))
+            is_group = text[after : after + 1] == "{"
+            after = _group_end(text, after) if is_group else after + len(_piece(text, after))
+            widths.append(0.1 + 0.72 * width(text[end + 1 : after].strip("{}")))
         end = after
-    return end, size
+    return end, size + max(widths)
 
 
 def _with_arguments(text: str, piece: str, end: int) -> tuple[int, float]:
     sizes = []
-    while piece[:1] == "\\" and piece[1:2].isalpha() and text[end : end + 1] == "{":
+    is_command = piece[:1] == "\\"
+    while is_command and piece[1:2].isalpha() and text[end : end + 1] == "{":
         after = _group_end(text, end)
         sizes.append(width(text[end + 1 : after - 1]))
         end = after
     if piece in _FRACTIONS:
-        return end, max(sizes, default=1.0) + 0.3
-    own = (
-        _COMMANDS.get(piece, 2.0 if piece in _RELATIONS else 1.0)
-        if piece[:1] == "\\"
-        else _WIDE.get(piece, 0.9)
-    )
-    return end, own + sum(sizes)
+        return end, (0.75 if piece == r"\tfrac" else 1.0) * max(sizes, default=1.0) + 0.35
+    unknown = 2.1 if piece in _RELATIONS else 0.95 if is_command else 0.75
+    return end, (_COMMANDS if is_command else _WIDE).get(piece, unknown) + sum(sizes)
 
 
 def _opened(piece: str) -> str | None:

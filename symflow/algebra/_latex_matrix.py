@@ -8,7 +8,7 @@ from typing import Any
 
 from symflow.algebra._latex_lines import width
 
-_COLUMN_GAP = 1.6
+_COLUMN_GAP = 1.5
 
 
 def matrix_rows(name: str, matrix: Any, write: Callable[[Any], str], max_width: int) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from symflow.errors import InputError
 __all__ = ["DEFAULT_WIDTH", "aligned", "latex", "latex_equation", "latex_name", "latex_rows", "width"]
 
 _STYLES = ("plain", "bold")
+_SIGN_WIDTH = width("=")
 
 
 def latex(expr: Any, matrix_style: str = "plain") -> str:
@@ -72,8 +73,8 @@ def latex_equation(
     terms_per_line : int, optional
         Break after so many terms of the outer sum.
     max_width : int or None
-        Widest line in characters of formula; None never breaks. An explicit matrix that is wider is
-        written as named blocks of columns.
+        Widest line in units of 7 pt at 10 pt; None never breaks. An explicit matrix that is wider is
+        written as named blocks of columns, or entry by entry.
     matrix_style : {"plain", "bold"}
         Whether matrix and vector symbols are bold.
 
@@ -84,8 +85,10 @@ def latex_equation(
     >>> latex_equation("a", "b + c")
     'a = b + c'
     """
-    rows = latex_rows(lhs, rhs, terms_per_line=terms_per_line, max_width=max_width, matrix_style=matrix_style)
-    return " = ".join(rows[0]) if len(rows) == 1 else _environment(rows)
+    rows = latex_rows(
+        [(lhs, rhs)], terms_per_line=terms_per_line, max_width=max_width, matrix_style=matrix_style
+    )
+    return " = ".join(rows[0]) if len(rows) == 1 else _environment("aligned", rows)
 
 
 def aligned(
@@ -94,6 +97,7 @@ def aligned(
     terms_per_line: int | None = None,
     max_width: int | None = DEFAULT_WIDTH,
     matrix_style: str = "plain",
+    environment: str = "aligned",
 ) -> str:
     r"""Return several equations aligned at the equality sign.
 
@@ -103,6 +107,13 @@ def aligned(
         Both sides as in :func:`latex_equation`; an empty rhs gives a line without a sign.
     terms_per_line, max_width, matrix_style
         As in :func:`latex_equation`.
+    environment : {"aligned", "align*"}
+        ``aligned`` stands inside a display; ``align*`` is a display that may break across pages.
+
+    Raises
+    ------
+    InputError
+        If an option is out of its range.
 
     Examples
     --------
@@ -112,42 +123,46 @@ def aligned(
     c &= d
     \end{aligned}
     """
-    rows: list[tuple[str, str]] = []
-    for lhs, rhs in equations:
-        rows += latex_rows(
-            lhs, rhs, terms_per_line=terms_per_line, max_width=max_width, matrix_style=matrix_style
-        )
-    return _environment(rows)
+    if environment not in ("aligned", "align*"):
+        raise InputError(f"environment = {environment!r} is neither 'aligned' nor 'align*'")
+    rows = latex_rows(
+        equations, terms_per_line=terms_per_line, max_width=max_width, matrix_style=matrix_style
+    )
+    text = _environment(environment, rows)
+    return text if environment == "aligned" else f"\\begingroup\\allowdisplaybreaks\n{text}\n\\endgroup"
 
 
 def latex_rows(
-    lhs: Any,
-    rhs: Any,
+    equations: Sequence[tuple[Any, Any]],
     *,
     terms_per_line: int | None = None,
     max_width: int | None = DEFAULT_WIDTH,
     matrix_style: str = "plain",
 ) -> list[tuple[str, str]]:
-    """Return the lines of ``lhs = rhs`` as (left, right); continued lines have an empty left side."""
+    """Return the lines of aligned equations as (left, right); continued lines have an empty left side."""
     if terms_per_line is not None and terms_per_line < 1:
         raise InputError(f"terms_per_line = {terms_per_line} must be at least 1")
     if max_width is not None and max_width < 10:
         raise InputError(f"max_width = {max_width} must be at least 10")
-    left = latex(lhs, matrix_style)
-    if isinstance(rhs, sympy.MatrixBase) and max_width is not None:
-        pieces = matrix_rows(left, rhs, lambda e: latex(e, matrix_style), max_width)
-    else:
-        pieces = [(left, latex(rhs, matrix_style))]
+    pieces: list[tuple[str, str, bool]] = []
+    for lhs, rhs in equations:
+        left, is_matrix = latex(lhs, matrix_style), isinstance(rhs, sympy.MatrixBase)
+        if is_matrix and max_width is not None:
+            blocks = matrix_rows(left, rhs, lambda e: latex(e, matrix_style), max_width)
+            pieces += [(name, text, r"\begin{array}" in text) for name, text in blocks]
+        else:
+            pieces.append((left, latex(rhs, matrix_style), is_matrix))
+    # The lines of all equations start at one sign, after the widest left side.
+    used = max((width(name) + _SIGN_WIDTH for name, text, _ in pieces if text), default=0.0)
+    room = None if max_width is None else max(10.0, max_width - used)
     rows: list[tuple[str, str]] = []
-    for name, text in pieces:
-        room = None if max_width is None else max(10, int(max_width - width(name)))
-        is_matrix = isinstance(rhs, sympy.MatrixBase) and r"\begin{array}" in text
-        lines = [text] if is_matrix else break_lines(text, room, terms_per_line)
+    for name, text, is_whole in pieces:
+        lines = [text] if is_whole else break_lines(text, room, terms_per_line)
         rows += [(name, lines[0]), *(("", line) for line in lines[1:])]
     return rows
 
 
-def _environment(rows: Sequence[tuple[str, str]]) -> str:
+def _environment(name: str, rows: Sequence[tuple[str, str]]) -> str:
     lines = []
     for left, right in rows:
         if not right:
@@ -155,7 +170,7 @@ def _environment(rows: Sequence[tuple[str, str]]) -> str:
         else:
             lines.append(f"{left} &= {right}" if left else rf"&\quad {right}")
     body = " \\\\\n".join(lines)
-    return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+    return f"\\begin{{{name}}}\n{body}\n\\end{{{name}}}"
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
@@ -190,6 +205,9 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
         is_plain = "_" not in base and not has_superscript(base) and base[:1] != "("
         inner = ",".join(self._print(i) for i in index)
         return f"{base}_{{{inner}}}" if is_plain else f"({base.strip('()')})_{{{inner}}}"
+
+    def parenthesize_super(self, s: str) -> str:
+        return f"{{{s}}}" if has_superscript(s) else s
 
     # ---- matrices --------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ __all__ = ["display_to_html", "math_to_html", "repr_latex", "tex_escape", "to_ht
 
 _ENVIRONMENTS = {"definition": "definition", "lemma": "lemma", "result": "theorem", "step": ""}
 _LABELS = {"definition": "Definition", "lemma": "Lemma", "result": "Theorem", "step": "Step"}
+_TALL = 20  #: lines of a display that may need a page break
 Seen = Sequence[tuple[Step, Checked]]
 
 
@@ -143,7 +144,7 @@ class _Latex:
         return text
 
     def display(self, text: str) -> str:
-        return text
+        return text if "{align*}" in text else f"\\[\n{text}\n\\]"
 
     def citation(self, text: str) -> str:
         keys = keys_in(text)
@@ -192,7 +193,7 @@ def _block(step: Step, number: int, extra: str, seen: Checked | None, write: Any
         label=f"{_LABELS[step.kind]} {number}",
         title=write.text(step.title),
         statement=write.rich(step.statement),
-        display=write.display(_display(equations)) if equations else "",
+        display=write.display(_display(equations, step.kind == "result")) if equations else "",
         note=write.rich(extra) if extra else "",
         citation=write.citation(step.reference) if step.reference else "",
         rule=write.rich(step.rule),
@@ -200,14 +201,19 @@ def _block(step: Step, number: int, extra: str, seen: Checked | None, write: Any
     )
 
 
-def _display(equations: list[tuple[Any, Any]]) -> str:
+def _display(equations: list[tuple[Any, Any]], always_aligned: bool) -> str:
     """Return the equations punctuated as a sentence: short ones on one line, others aligned."""
     marks = [","] * (len(equations) - 1) + ["."]
     short = [(latex(lhs), latex(rhs)) for lhs, rhs in equations]
-    if len(short) > 1 and sum(width(lhs) + width(rhs) + 6 for lhs, rhs in short) < DEFAULT_WIDTH:
+    if (
+        not always_aligned
+        and len(short) > 1
+        and sum(width(lhs) + width(rhs) + 6 for lhs, rhs in short) < DEFAULT_WIDTH
+    ):
         return r" \qquad ".join(f"{lhs} = {rhs}{mark}" for (lhs, rhs), mark in zip(short, marks, strict=True))
     rows = [(lhs, rhs + mark) for (lhs, rhs), mark in zip(short, marks, strict=True)]
-    return latex_equation(*rows[0]) if len(rows) == 1 else aligned(rows)
+    text = latex_equation(*rows[0]) if len(rows) == 1 else aligned(rows)
+    return aligned(rows, environment="align*") if text.count(r" \\") >= _TALL else text
 
 
 def _dotted(lhs: Any) -> str:

@@ -18,6 +18,7 @@ _TEX_ESCAPES = {mark: rf"\{mark}" for mark in "{}$&#%_"}
 _TEX_ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _TEX_ESCAPES |= {"<": r"\textless{}", ">": r"\textgreater{}"}
 _TEXT_COMMANDS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code"}
+_OUTER = r"\\begin\{(aligned|align\*)\}(.*)\\end\{\1\}"
 _ALIGNED = re.compile(r"\\(begin|end)\{(?:aligned|align\*?)\}")
 #: After these a minus is a sign, not a difference.
 _BEFORE_SIGN = r"<mo>&#x0003D;</mo>|<mo[^>]*>&#x00028;</mo>|<mo>&#x0002C;</mo>"
@@ -111,8 +112,10 @@ def display_to_html(latex: str) -> Markup:
         If the formula uses a command that has no MathML.
     """
     body = latex.strip().removeprefix("$$").removesuffix("$$").removeprefix(r"\[").removesuffix(r"\]").strip()
-    outer = re.fullmatch(r"\\begin\{aligned\}(.*)\\end\{aligned\}", body, re.DOTALL)
-    return _aligned(outer[1]) if outer else _math(body, "block")
+    outer = re.fullmatch(
+        r"(?:\\begingroup\\allowdisplaybreaks\s*)?" + _OUTER + r"(?:\s*\\endgroup)?", body, re.DOTALL
+    )
+    return _aligned(outer[2]) if outer else _math(body, "block")
 
 
 def _aligned(body: str) -> Markup:
@@ -157,7 +160,7 @@ def _split_math(text: str) -> list[tuple[bool, str]]:
 def _text(text: str) -> Markup:
     html = str(escape(text.replace(r"\$", "$").replace(r"\&", "&").replace(r"\%", "%").replace(r"\_", "_")))
     html = re.sub(r"``|&#39;&#39;", lambda quote: "“" if quote.group() == "``" else "”", html)
-    html = html.replace("---", "—").replace("--", "–").replace("~", " ")
+    html = html.replace("---", "—").replace("--", "–").replace("~", "\u00a0")
     for command, tag in _TEXT_COMMANDS.items():
         html = re.sub(rf"\\{command}\{{([^{{}}]*)\}}", rf"<{tag}>\1</{tag}>", html)
     return Markup(html)
