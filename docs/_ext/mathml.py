@@ -1,24 +1,22 @@
-"""Mathematics as MathML, so that the pages need no network."""
+"""Mathematics as MathML, by the package's own converter, so that the pages need no network."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+
+from symflow.derive.markup import display_to_html, math_to_html
 
 
 def _inline(writer: Any, node: nodes.math) -> None:
-    writer.body.append(convert(node.astext()))
+    writer.body.append(str(math_to_html(f"${node.astext()}$")))
     raise nodes.SkipNode
 
 
 def _display(writer: Any, node: nodes.math_block) -> None:
-    text = node.astext()
-    if r"\\" in text and r"\begin" not in text:
-        text = rf"\begin{{aligned}}{text}\end{{aligned}}"
-    writer.body.append(f'<div class="math">{convert(text, display="block")}</div>')
+    writer.body.append(f'<div class="math">{display_to_html(node.astext())}</div>')
     raise nodes.SkipNode
 
 
