@@ -36,6 +36,16 @@ class Keyed:
     def __hash__(self) -> int:
         return self._hash
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the hash, which holds in one process only."""
+        names = [n for c in type(self).__mro__ for n in getattr(c, "__slots__", ())]
+        return {n: getattr(self, n) for n in names if n != "_hash"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._hash = hash(self.key)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True

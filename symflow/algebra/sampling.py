@@ -256,7 +256,7 @@ def _draw_regular(
             return values, _sampled(a, values, dims), _sampled(b, values, dims)
         except SingularPoint:
             continue
-    raise InputError(
+    raise SingularPoint(
         f"each of {_REDRAWS} points drawn at {_text(dims)} was singular; no inverse exists there"
     )
 
