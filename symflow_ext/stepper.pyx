@@ -57,6 +57,8 @@ cdef double SAFETY = 0.9, SHRINK = 0.2, GROW = 6.0
 # bound belongs to a drift that becomes infinite at a finite state.
 cdef double BLOW_UP_LEFT = 1e-9, BLOW_UP_AGREEMENT = 0.05, BLOW_UP_SLOPE = 1e-3, BLOW_UP_STEEPEST = 20.0
 cdef int BLOW_UP_STREAK = 2
+# Steps of fixed size cannot approach a singularity; this many before they would jump over it they stop.
+cdef double BLOW_UP_STEPS = 4.0
 
 
 cdef double _now() noexcept nogil:
@@ -513,7 +515,9 @@ cdef class Stepper:
         self._streak = self._streak + 1 if fabs(guess - self.singularity) <= BLOW_UP_AGREEMENT * left else 0
         self.singularity = guess
         tolerance = fmax(BLOW_UP_LEFT * fabs(guess - self.t0), 100.0 * fabs(nextafter(guess, HUGE_VAL) - guess))
-        return self._streak >= BLOW_UP_STREAK and left <= fmax(tolerance, self._dt)
+        if self._direction * (self.t1 - guess) > 0.0:
+            tolerance = fmax(tolerance, BLOW_UP_STEPS * self._dt)
+        return self._streak >= BLOW_UP_STREAK and left <= tolerance
 
     # ---------------------------------------------------------------------------------------------- sizes
 

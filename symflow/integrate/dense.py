@@ -83,14 +83,15 @@ class PieceDense:
 
 @dataclass(frozen=True, eq=False)
 class JoinedDense:
-    """Several dense outputs in a row."""
+    """Several dense outputs in a row, up to the time ``end`` where the run ended."""
 
     parts: tuple[Dense, ...]
+    end: float
 
     @property
     def nodes(self) -> Array:
         """Where one part meets the next."""
-        return np.array([self.parts[0].nodes[0], *(part.nodes[-1] for part in self.parts)])
+        return np.array([*(part.nodes[0] for part in self.parts), self.end])
 
     def evaluate(self, times: Array) -> Array:
         """Return the state at each time, (len(times), n)."""

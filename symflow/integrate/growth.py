@@ -12,6 +12,7 @@ _LEFT = 1e-9  # until the singularity, relative to the time gone by
 _AGREEMENT = 0.05  # of two successive extrapolations, relative to what is left
 _SLOPE, _STEEPEST = 1e-3, 20.0  # of laws (t* - t)^(-1/slope); steeper: infinite drift, finite state
 _STREAK = 2  # how many extrapolations in a row have to agree
+_STEPS = 4.0  # of fixed size, before they would jump over a singularity
 
 
 class GrowthMonitor:
@@ -24,18 +25,17 @@ class GrowthMonitor:
 
     Parameters
     ----------
-    t0 : float
-        Start of the run.
-    direction : float
-        1 forwards, −1 backwards.
-    reach : float
-        Size of a fixed step, which cannot come closer than itself; 0 for adaptive steps.
+    t0, t1 : float
+        Start and end of the run.
+    dt : float
+        Size of a fixed step, which cannot approach a singularity; 0 for adaptive steps.
     left : float
         How close to come, relative to the time gone by.
     """
 
-    def __init__(self, t0: float, direction: float, reach: float = 0.0, left: float = _LEFT) -> None:
-        self._t0, self._direction, self._reach, self._left = t0, direction, reach, left
+    def __init__(self, t0: float, t1: float, dt: float = 0.0, left: float = _LEFT) -> None:
+        self._t0, self._t1, self._dt, self._left = t0, t1, dt, left
+        self._direction = 1.0 if t1 >= t0 else -1.0
         self._q = self._time = 0.0
         self._streak = 0
         self.singularity = math.inf
@@ -56,5 +56,7 @@ class GrowthMonitor:
         guess = t + self._direction * left
         self._streak = self._streak + 1 if abs(guess - self.singularity) <= _AGREEMENT * left else 0
         self.singularity = guess
-        tolerance = max(self._left * abs(guess - self._t0), 100.0 * math.ulp(guess), self._reach)
+        tolerance = max(self._left * abs(guess - self._t0), 100.0 * math.ulp(guess))
+        if self._direction * (self._t1 - guess) > 0.0:
+            tolerance = max(tolerance, _STEPS * self._dt)
         return self._streak >= _STREAK and left <= tolerance

@@ -19,6 +19,7 @@ _CHUNK_STEPS = 64
 _LEFT = 1e-7  # these methods cannot follow a singularity as closely as explicit ones
 
 Rhs = Callable[[float, Array], Array]
+Inside = Callable[[Array], bool]
 
 
 class ImplicitDriver:
@@ -32,6 +33,8 @@ class ImplicitDriver:
         ``J(t, y)``, (n, n).
     y0, atol : ndarray, (n,)
     options : Options
+    inside : callable or None
+        Tells whether a state lies in the domain of the right-hand side; None where every state does.
 
     Raises
     ------
@@ -39,11 +42,13 @@ class ImplicitDriver:
         If the right-hand side is not defined at the start.
     """
 
-    def __init__(self, rhs: Rhs, jacobian: Rhs, y0: Array, atol: Array, options: Options) -> None:
-        self._rhs, self._options, self._y0 = rhs, options, y0
+    def __init__(
+        self, rhs: Rhs, jacobian: Rhs, y0: Array, atol: Array, options: Options, inside: Inside | None = None
+    ) -> None:
+        self._rhs, self._options, self._y0, self._inside = rhs, options, y0, inside
         self._trouble = "accuracy"
         self.reason = "accuracy"
-        self._monitor = GrowthMonitor(options.t0, options.direction, left=_LEFT)
+        self._monitor = GrowthMonitor(options.t0, options.t1, left=_LEFT)
         slope = rhs(options.t0, y0)
         # SciPy would search for a first step without end where the first slope is not finite
         self._solver: Any = self._make(jacobian, atol) if np.isfinite(slope).all() else None
@@ -112,6 +117,9 @@ class ImplicitDriver:
         if solver.status == "failed":
             self.reason = self._trouble
             return "non-finite" if self._trouble == "non-finite" else "step-too-small"
+        if self._inside is not None and not self._inside(solver.y):
+            self.reason = "outside-domain"
+            return "step-too-small"
         slope = self._guarded(solver.t, solver.y)
         if not (np.isfinite(solver.y).all() and np.isfinite(slope).all()):
             self.reason = self._trouble

@@ -123,15 +123,15 @@ def _evaluation_times(t_eval: Any, t0: float, t1: float) -> Array:
     outside = np.flatnonzero((sign * (times - t0) < -slack) | (sign * (times - t1) > slack))
     if outside.size:
         i = int(outside[0])
-        raise InputError(f"t_eval[{i}] = {times[i]!r} lies outside of t_span = ({t0!r}, {t1!r})")
+        raise InputError(f"t_eval[{i}] = {float(times[i])!r} lies outside of t_span = ({t0!r}, {t1!r})")
     times = np.clip(times, min(t0, t1), max(t0, t1))
     wrong = np.flatnonzero(sign * np.diff(times) <= 0.0)
     if wrong.size:
         i = int(wrong[0])
         order = "increasing" if sign > 0 else "decreasing"
         raise InputError(
-            f"t_eval must be strictly {order} without duplicates: t_eval[{i}] = {times[i]!r}, "
-            f"t_eval[{i + 1}] = {times[i + 1]!r}"
+            f"t_eval must be strictly {order} without duplicates: t_eval[{i}] = {float(times[i])!r}, "
+            f"t_eval[{i + 1}] = {float(times[i + 1])!r}"
         )
     return times
 

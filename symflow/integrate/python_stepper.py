@@ -63,7 +63,7 @@ class PythonStepper:
         stages = len(self._table.c)
         self._last = stages
         self._k = np.zeros((stages + 1 + len(self._table.dense_c), y0.size))
-        self._monitor = GrowthMonitor(t0, self._direction, dt or 0.0)
+        self._monitor = GrowthMonitor(t0, t1, dt or 0.0)
         self.h = 0.0
         self.nfev = self.accepted = self.rejected = 0
         self._reason = 0

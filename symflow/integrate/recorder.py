@@ -68,7 +68,7 @@ class Recorder:
     @property
     def dense(self) -> Dense | None:
         """The dense output of the run so far."""
-        return JoinedDense(tuple(self._parts)) if self._parts else None
+        return JoinedDense(tuple(self._parts), self.last_time) if self._parts else None
 
     def finish(self, complete: bool) -> tuple[Array, Array]:
         """Return all times and states; a run that ended early has its last point as last row."""

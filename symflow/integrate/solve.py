@@ -12,7 +12,7 @@ from symflow.errors import BuildError, InputError, IntegrationError
 from symflow.integrate.backends import runtime, warn_without_runtime
 from symflow.integrate.checking import Array
 from symflow.integrate.events import EventFinder
-from symflow.integrate.implicit import ImplicitDriver
+from symflow.integrate.implicit import ImplicitDriver, Inside
 from symflow.integrate.layout import FactorLayout, Layout, MomentLayout, moments
 from symflow.integrate.methods import Driver, TableauDriver
 from symflow.integrate.options import BACKENDS, Callback, Options, read_options
@@ -153,9 +153,19 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
     layout: Layout = MomentLayout(d, rank) if options.method in _IMPLICIT else FactorLayout(d, rank)
     y0, atol = layout.pack(problem.initial), layout.tolerances(options.atol)
     if options.method in _IMPLICIT:
-        return ImplicitDriver(kernel.rhs(values), kernel.jacobian(values), y0, atol, options), layout
+        inside = _domain(problem, layout)
+        return ImplicitDriver(kernel.rhs(values), kernel.jacobian(values), y0, atol, options, inside), layout
     call = kernel.bind("factor", (*problem.dims, rank), values)
     return TableauDriver(call, y0, atol, options), layout
+
+
+def _domain(problem: Problem, layout: Layout) -> Inside | None:
+    """Return what tells whether a state is in the domain, whose edge the moment equations do not see."""
+    tilt = problem.tilt()
+    if tilt is None:
+        return None
+    refuse_divergent(problem, tilt)
+    return lambda y: largest_tilt(problem, tilt, layout.factors(y[None, :])[1][0]) < 1.0
 
 
 def _run(problem: Problem, options: Options, driver: Driver, layout: Layout) -> Trajectory:
@@ -171,9 +181,8 @@ def _run(problem: Problem, options: Options, driver: Driver, layout: Layout) -> 
         if stop is not None:
             status, message = "event", f"a terminal event ended the run at t = {stop:.10g}"
         elif status != "running":
-            message = _message(
-                problem, options, driver, status, t, layout.factors(recorder.last_state[None, :])[1][0]
-            )
+            factor = layout.factors(recorder.last_state[None, :])[1][0]
+            message = _message(problem, options, driver, status, t, factor)
         elif (
             options.callback is not None
             and chunk.times.size > 1

@@ -105,7 +105,9 @@ class Trajectory:
         low, high = min(nodes[0], nodes[-1]), max(nodes[0], nodes[-1])
         outside = np.flatnonzero((flat < low) | (flat > high))
         if outside.size:
-            raise InputError(f"t = {flat[outside[0]]!r} lies outside of the run, [{low!r}, {high!r}]")
+            raise InputError(
+                f"t = {float(flat[outside[0]])!r} lies outside of the run, [{low:.10g}, {high:.10g}]"
+            )
         means, factors = self._layout.factors(self._dense.evaluate(flat))
         covs = covariances(factors)
         d = self.dim

@@ -1,0 +1,148 @@
+"""Finite-time blow-up: status, time, and what must not be called so."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symflow import L2, Gaussian, Softmax, solve
+from symflow.errors import IntegrationError
+
+LAW = Gaussian([1.0, 0.5], [[2.0, 0.5], [0.5, 1.0]])
+A = np.array([[0.3, 0.7], [-0.2, -0.5]])
+
+
+def closed_form(cov: Any, a: Any) -> float:
+    """t* = 1/λ_max(Σ₀^½ (A + Aᵀ) Σ₀^½) for V = I."""
+    values, basis = np.linalg.eigh(cov)
+    root = basis * np.sqrt(np.maximum(values, 0.0)) @ basis.T
+    return float(1.0 / np.linalg.eigvalsh(root @ (a + a.T) @ root).max())
+
+
+@pytest.mark.parametrize(
+    ("method", "s", "v", "a"),
+    [
+        *[("dop853", *v) for v in ((1.0, 1.0, 1.0), (0.9, 0.7, 0.4), (1e-3, 2.0, 3.0), (1e3, 1.0, 0.5))],
+        ("dp5", 1.0, 1.0, 1.0),
+        ("radau", 1.0, 1.0, 1.0),
+    ],
+)
+def test_one_dimension(method: str, s: float, v: float, a: float) -> None:
+    exact = 1.0 / (2 * v * a * s)
+    run = solve(
+        Softmax(), Gaussian(0.5, s), {"V": [[v]], "A": [[a]]}, (0, 2 * exact), method=method, atol=1e-14
+    )
+    assert (run.status, run.success) == ("blow-up", False)
+    assert run.t_star is not None
+    assert abs(run.t_star / exact - 1) < 1e-6
+    assert run.t[-1] < exact
+    assert np.isfinite(run.mean).all()
+    assert np.isfinite(run.cov).all()
+    assert f"{run.t_star:.10g}" in run.message
+
+
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+def test_two_dimensions(backend: str) -> None:
+    run = solve(Softmax(), LAW, {"V": np.eye(2), "A": A}, (0, 1), backend=backend)
+    assert run.status == "blow-up"
+    assert run.t_star is not None
+    assert abs(run.t_star / closed_form(LAW.cov, A) - 1) < 1e-6
+    assert abs(run.t_star - 0.61772) < 5e-6
+
+
+@pytest.mark.parametrize("d", [3, 8, 20])
+def test_more_dimensions_and_singular_covariances(d: int) -> None:
+    rng = np.random.default_rng(d)
+    root = rng.normal(size=(d, d - 1)) / np.sqrt(d)
+    a = np.eye(d) + 0.5 * rng.normal(size=(d, d)) / np.sqrt(d)
+    law = Gaussian(rng.normal(size=d), root @ root.T)
+    a *= closed_form(law.cov, a)  # so that t* = 1; the mean would overflow long before a late one
+    exact = closed_form(law.cov, a)
+    run = solve(Softmax(), law, {"V": np.eye(d), "A": a}, (0, 2 * exact))
+    assert run.t_star is not None
+    assert abs(run.t_star / exact - 1) < 1e-6
+
+
+def test_backward_in_time() -> None:
+    run = solve(Softmax(), LAW, {"V": np.eye(2), "A": -A}, (0, -1))
+    assert run.status == "blow-up"
+    assert run.t_star is not None
+    assert abs(run.t_star / -closed_form(LAW.cov, A) - 1) < 1e-6
+
+
+def test_a_run_that_does_not_start_at_zero() -> None:
+    run = solve(Softmax(), LAW, {"V": np.eye(2), "A": A}, (100, 101))
+    assert run.t_star is not None
+    assert abs(run.t_star - 100 - closed_form(LAW.cov, A)) < 1e-6
+
+
+def test_l2_with_a_key_map_of_deficient_rank() -> None:
+    """K = [1, 0], Q = [0, 1], V = diag(0, 1): t* = (1 + 2Σ₁₁)/(2Σ₁₂) = 3."""
+    law = Gaussian([0, 0], [[1.0, 0.5], [0.5, 1.0]])
+    params = {"K": [[1, 0]], "Q": [[0, 1]], "V": np.diag([0, 1])}
+    run = solve(L2(), law, params, (0, 5))
+    assert run.status == "blow-up"
+    assert run.t_star is not None
+    assert abs(run.t_star / 3 - 1) < 1e-6
+    assert (
+        solve(L2(), law, {**params, "K": [[1, 0], [0, 1]], "Q": [[0, 1], [0, 0]]}, (0, 5)).status
+        == "finished"
+    )
+
+
+def test_a_negative_definite_symmetrised_product_may_blow_up() -> None:
+    """V = diag(1, 4), A = [[−1, −3], [0, −1]], Σ₀ = I: VA + AᵀVᵀ ≺ 0, yet Σ blows up near 1.385."""
+    a, v = np.array([[-1.0, -3.0], [0.0, -1.0]]), np.diag([1.0, 4.0])
+    assert np.linalg.eigvalsh(v @ a + a.T @ v).max() < 0
+    run = solve(Softmax(), Gaussian([0, 0], np.eye(2)), {"V": v, "A": a}, (0, 3))
+    assert run.t_star is not None
+    assert abs(run.t_star - 1.385) < 1e-3
+
+
+def test_a_run_that_ends_before_the_singularity_finishes() -> None:
+    exact = closed_form(LAW.cov, A)
+    run = solve(Softmax(), LAW, {"V": np.eye(2), "A": A}, (0, exact * (1 - 1e-6)))
+    assert (run.status, run.t_star) == ("finished", None)
+
+
+def test_requested_times_up_to_the_end_and_the_last_point() -> None:
+    run = solve(Softmax(), Gaussian(0, 1), {"V": [[1]], "A": [[1]]}, (0, 1), t_eval=np.linspace(0, 1, 11))
+    assert run.t[:-1].tolist() == np.linspace(0, 1, 11)[:5].tolist()
+    assert 0.499 < run.t[-1] < 0.5
+
+
+def test_exponential_growth_is_non_finite() -> None:
+    """A = 0: the mean grows like e^{Vt}, the covariance stays."""
+    run = solve(Softmax(), Gaussian(1.0, 1.0), {"V": [[50.0]], "A": [[0.0]]}, (0, 100))
+    assert (run.status, run.t_star) == ("non-finite", None)
+    assert np.isfinite(run.mean).all()
+    assert np.isfinite(run.cov).all()
+    assert abs(run.t[-1] - np.log(1e154) / 50) < 0.1
+
+
+def test_l2_growth_with_an_injective_key_map_is_non_finite() -> None:
+    params = {"K": np.eye(1), "Q": np.eye(1), "V": [[100.0]]}
+    run = solve(L2(), Gaussian(1.0, 1.0), params, (0, 100))
+    assert run.status == "non-finite"
+    assert np.isfinite(run.cov).all()
+
+
+def test_failures_raise_on_request_and_carry_the_run() -> None:
+    with pytest.raises(IntegrationError, match="blows up") as caught:
+        solve(Softmax(), LAW, {"V": np.eye(2), "A": A}, (0, 1), raise_on_failure=True)
+    assert caught.value.trajectory.status == "blow-up"
+
+
+def test_a_two_dimensional_blow_up_is_fast() -> None:
+    """The best of twenty, since the machine may be busy; stepping itself takes about a millisecond."""
+    params = {"V": np.eye(2), "A": A}
+    solve(Softmax(), LAW, params, (0, 1))
+    best = np.inf
+    for _ in range(20):
+        start = time.perf_counter()
+        solve(Softmax(), LAW, params, (0, 1))
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.010

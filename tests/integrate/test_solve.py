@@ -1,0 +1,191 @@
+"""Integration against SciPy on the moments, closed forms, and the structure of covariances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from symflow import L2, Gaussian, Softmax, solve
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def softmax_moments(a: Array, v: Array) -> Any:
+    """The moment equations written out by hand, for SciPy."""
+    d = a.shape[0]
+
+    def rhs(t: float, y: Array) -> Array:
+        alpha, sigma = y[:d], y[d:].reshape(d, d)
+        half = v @ sigma @ a @ sigma
+        return np.concatenate([v @ (alpha + sigma @ a @ alpha), (half + half.T).ravel()])
+
+    return rhs
+
+
+def l2_moments(q: Array, k: Array, v: Array) -> Any:
+    d = v.shape[0]
+
+    def rhs(t: float, y: Array) -> Array:
+        alpha, sigma = y[:d], y[d:].reshape(d, d)
+        gain = v @ np.linalg.inv(np.eye(d) + 2 * sigma @ k.T @ k)
+        half = 2 * gain @ sigma @ k.T @ q @ sigma
+        return np.concatenate([gain @ (alpha + 2 * sigma @ k.T @ q @ alpha), (half + half.T).ravel()])
+
+    return rhs
+
+
+def by_scipy(
+    rhs: Any, law: Gaussian, t_span: tuple[float, float], t_eval: Array | None = None
+) -> tuple[Array, Array]:
+    y0 = np.concatenate([law.mean, law.cov.ravel()])
+    found = solve_ivp(rhs, t_span, y0, "Radau", rtol=1e-11, atol=1e-13, t_eval=t_eval).y.T
+    d = law.dim
+    return found[:, :d], found[:, d:].reshape(-1, d, d)
+
+
+def example(d: int, seed: int = 0, rank: int | None = None) -> tuple[Gaussian, Array, Array]:
+    rng = np.random.default_rng(seed)
+    a = -np.eye(d) + 0.4 * rng.normal(size=(d, d)) / np.sqrt(d)
+    v = np.eye(d) + 0.3 * rng.normal(size=(d, d)) / np.sqrt(d)
+    root = rng.normal(size=(d, d if rank is None else rank))
+    cov = root @ root.T / d
+    return Gaussian(rng.normal(size=d), 0.5 * (cov + cov.T)), a, v
+
+
+@pytest.mark.parametrize("method", ["dop853", "dp5", "rk4", "radau", "bdf"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("backward", [False, True])
+def test_softmax_against_scipy(method: str, d: int, backward: bool) -> None:
+    law, a, v = example(d)
+    span = (0.5, 0.2) if backward else (0.0, 1.5)
+    times = np.linspace(*span, 7)
+    run = solve(
+        Softmax(),
+        law,
+        {"A": a, "V": v},
+        span,
+        t_eval=times,
+        method=method,
+        dt=1e-3 if method == "rk4" else None,
+    )
+    mean, cov = by_scipy(softmax_moments(a, v), law, span, times)
+    assert run.status == "finished"
+    assert np.array_equal(run.t, times)
+    bound = 1e-6 if method == "bdf" else 2e-8  # rtol = 1e-9 per step; BDF keeps its tolerance less tightly
+    assert np.allclose(run.mean, mean, rtol=bound, atol=bound)
+    assert np.allclose(run.cov, cov, rtol=bound, atol=bound)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_l2_against_scipy(k: int) -> None:
+    law, _, v = example(3)
+    q, key = np.random.default_rng(5).normal(size=(2, k, 3)) / 2
+    run = solve(L2(), law, {"Q": q, "K": key, "V": v}, (0, 1), t_eval=[0.3, 1.0])
+    mean, cov = by_scipy(l2_moments(q, key, v), law, (0, 1), np.array([0.3, 1.0]))
+    assert np.allclose(run.mean, mean, rtol=1e-8, atol=1e-9)
+    assert np.allclose(run.cov, cov, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [20, 70])
+def test_larger_sizes_against_scipy(d: int) -> None:
+    law, a, v = example(d)
+    run = solve(Softmax(), law, {"A": a, "V": v}, (0, 0.5), t_eval=[0.5])
+    y0 = np.concatenate([law.mean, law.cov.ravel()])
+    found = solve_ivp(softmax_moments(a, v), (0, 0.5), y0, "DOP853", rtol=1e-11, atol=1e-13).y[:, -1]
+    assert np.allclose(run.mean[-1], found[:d], rtol=1e-8, atol=1e-9)
+    assert np.allclose(run.cov[-1].ravel(), found[d:], rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "compiled"])
+def test_forward_and_back_again(backend: str) -> None:
+    params = {"V": [[0.7]], "A": [[0.4]]}
+    there = solve(Softmax(), Gaussian(0.5, 0.9), params, (0, 1), backend=backend)
+    assert abs(there.mean[-1, 0] - 1.4296683518) < 1e-9
+    assert abs(there.cov[-1, 0, 0] - 1.8145161290) < 1e-9
+    back = solve(Softmax(), Gaussian(there.mean[-1], there.cov[-1]), params, (1, 0), backend=backend)
+    assert back.status == "finished"
+    assert np.all(np.diff(back.t) < 0)
+    assert abs(back.mean[-1, 0] - 0.5) < 1e-8
+    assert abs(back.cov[-1, 0, 0] - 0.9) < 1e-8
+
+
+@pytest.mark.parametrize("backend", ["numpy", "compiled"])
+def test_closed_form_for_commuting_values(backend: str) -> None:
+    """V = I, A = Aᵀ: Σ = Σ₀^½ (I − 2tM)⁻¹ Σ₀^½ with M = Σ₀^½ A Σ₀^½."""
+    law, a, _ = example(4)
+    a = 0.5 * (a + a.T)
+    times = np.linspace(0.0, 10.0, 11)
+    run = solve(Softmax(), law, {"A": a, "V": np.eye(4)}, (0, 10), t_eval=times, backend=backend)
+    values, basis = np.linalg.eigh(law.cov)
+    root = basis * np.sqrt(values) @ basis.T
+    exact = [root @ np.linalg.solve(np.eye(4) - 2 * t * root @ a @ root, root) for t in times]
+    assert np.allclose(run.cov, exact, rtol=1e-7, atol=1e-9)
+
+
+def test_backends_agree() -> None:
+    law, a, v = example(5)
+    first, second = (
+        solve(Softmax(), law, {"A": a, "V": v}, (0, 2), backend=b) for b in ("compiled", "numpy")
+    )
+    assert first.nfev == second.nfev
+    assert np.allclose(first.t, second.t, rtol=1e-4)  # the error estimate feels rounding
+    dense = [
+        solve(Softmax(), law, {"A": a, "V": v}, (0, 2), t_eval=[1, 2], backend=b)
+        for b in ("compiled", "numpy")
+    ]
+    assert np.allclose(dense[0].cov, dense[1].cov, rtol=1e-9)
+
+
+# ------------------------------------------------------------------------------------- structure
+
+
+@pytest.mark.parametrize("method", ["dop853", "dp5", "radau"])
+def test_symmetric_and_semidefinite_at_loose_tolerance(method: str) -> None:
+    law, a, v = example(6, seed=2)
+    run = solve(Softmax(), law, {"A": a, "V": v}, (0, 50), rtol=1e-4, atol=1e-6, method=method)
+    assert run.status == "finished"
+    assert np.array_equal(run.cov, run.cov.transpose(0, 2, 1))
+    eigenvalues = np.linalg.eigvalsh(run.cov)
+    assert (eigenvalues[:, 0] >= -1e-12 * eigenvalues[:, -1]).all()
+
+
+@pytest.mark.parametrize("method", ["dop853", "rk4", "radau"])
+@pytest.mark.parametrize("model", [Softmax(), L2()])
+def test_rank_one_stays_rank_one(method: str, model: Any) -> None:
+    law, a, v = example(3, rank=1)
+    params = {"Q": a, "K": np.eye(3), "V": v}
+    run = solve(model, law, params, (0, 1), method=method, dt=0.01 if method == "rk4" else None)
+    assert run.status == "finished"
+    assert run.factor.shape[2] == 1
+    eigenvalues = np.linalg.eigvalsh(run.cov)
+    assert (np.abs(eigenvalues[:, :2]) < 1e-12 * eigenvalues[:, 2:]).all()
+
+
+def test_a_dirac_moves_and_stays_a_dirac() -> None:
+    run = solve(Softmax(), Gaussian([1.0, 2.0], np.zeros((2, 2))), {"A": np.eye(2), "V": np.eye(2)}, (0, 1))
+    assert np.allclose(run.mean[-1], np.exp(1.0) * np.array([1.0, 2.0]), rtol=1e-8)
+    assert not run.cov.any()
+
+
+def test_a_dimension_of_its_own_for_each_axis() -> None:
+    law, a, v = example(2)
+    run = solve(Softmax(), law, {"A": a, "V": v}, (0, 1), t_eval=np.linspace(0, 1, 7))
+    assert run.mean.shape == (7, 2)
+    assert run.cov.shape == (7, 2, 2)
+    assert run.factor.shape == (7, 2, 2)
+
+
+def test_one_run_does_not_disturb_another() -> None:
+    law, a, v = example(2)
+    alone = solve(Softmax(), law, {"A": a, "V": v}, (0, 1))
+    inner: list[Any] = []
+
+    def callback(t: float, mean: Array, cov: Array) -> None:
+        inner.append(solve(Softmax(), law, {"A": a, "V": v}, (0, 1)))
+
+    outer = solve(Softmax(), law, {"A": a, "V": v}, (0, 1), callback=callback)
+    assert np.array_equal(outer.cov, alone.cov)
+    assert all(np.array_equal(run.cov, alone.cov) for run in inner)

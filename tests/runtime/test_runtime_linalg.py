@@ -1,0 +1,140 @@
+"""The runtime's linear algebra against NumPy, and its bits against the number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from symflow_ext import runtime
+
+SHAPES = [
+    (1, 1, 1),
+    (2, 3, 4),
+    (1, 6, 5),
+    (5, 1, 7),
+    (12, 12, 12),
+    (13, 3, 2),
+    (65, 1, 129),
+    (1, 80, 80),
+    (70, 80, 1),
+]
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 4, 0), (70, 80, 0), (100, 70, 130), (200, 64, 65)])
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_gemm(shape: tuple[int, int, int], trans_a: bool, trans_b: bool) -> None:
+    m, n, k = shape
+    rng = np.random.default_rng(7)
+    a = rng.normal(size=(k, m) if trans_a else (m, k))
+    b = rng.normal(size=(n, k) if trans_b else (k, n))
+    product = (a.T if trans_a else a) @ (b.T if trans_b else b)
+    bound = 4 * np.finfo(float).eps * max(k, 1) * (np.abs(a).max(initial=0) * np.abs(b).max(initial=0) + 1)
+    c = np.full((m, n), np.nan)  # beta = 0 must not read it
+    runtime.gemm(a, b, c, trans_a=trans_a, trans_b=trans_b)
+    assert np.abs(c - product).max() <= bound
+    start = rng.normal(size=(m, n))
+    c = start.copy()
+    runtime.gemm(a, b, c, alpha=-0.5, beta=2.0, trans_a=trans_a, trans_b=trans_b)
+    assert np.abs(c - (2.0 * start - 0.5 * product)).max() <= 4 * bound
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 32, 63, 64, 65, 100, 200])
+@pytest.mark.parametrize("columns", [1, 3, 70])
+@pytest.mark.parametrize("trans", [False, True])
+def test_lu_solve(n: int, columns: int, trans: bool) -> None:
+    rng = np.random.default_rng(n)
+    a, x = rng.normal(size=(n, n)), rng.normal(size=(n, columns))
+    factors, pivots, b = a.copy(), np.zeros(n, np.intp), (a.T if trans else a) @ x
+    right = b.copy()
+    assert runtime.lu(factors, pivots) == 0
+    runtime.lu_solve(factors, pivots, b, trans=trans)
+    residual = np.abs((a.T if trans else a) @ b - right).max()
+    # backward stable: a few ulp per operation; the pivots of random matrices hardly grow
+    assert residual <= 50 * n * np.finfo(float).eps * np.abs(a).max() * max(np.abs(b).max(), 1.0)
+
+
+def test_lu_pivots_where_a_leading_entry_is_zero() -> None:
+    a = np.array([[0.0, 2.0], [1.0, 3.0]])
+    pivots, b = np.zeros(2, np.intp), np.array([[4.0], [7.0]])
+    assert runtime.lu(a, pivots) == 0
+    runtime.lu_solve(a, pivots, b)
+    assert b.ravel().tolist() == [1.0, 2.0]
+
+
+def test_singular_matrices_are_reported() -> None:
+    assert runtime.STATUS[runtime.lu(np.ones((3, 3)), np.zeros(3, np.intp))] == "singular"
+    assert runtime.STATUS[runtime.lu(np.full((2, 2), np.nan), np.zeros(2, np.intp))] == "singular"
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 64, 65, 130, 200])
+def test_cholesky(n: int) -> None:
+    rng = np.random.default_rng(n)
+    root = rng.normal(size=(n, n))
+    sigma = root @ root.T + np.eye(n)
+    factor = sigma.copy()
+    assert runtime.cholesky(factor) == 0
+    assert np.array_equal(factor, np.tril(factor))
+    assert np.abs(factor @ factor.T - sigma).max() <= 10 * n * np.finfo(float).eps * np.abs(sigma).max()
+
+
+@pytest.mark.parametrize("n", [2, 70, 130])
+def test_cholesky_refuses_indefinite(n: int) -> None:
+    sigma = np.eye(n)
+    sigma[n - 1, n - 1] = -1e-3
+    assert runtime.STATUS[runtime.cholesky(sigma)] == "outside-domain"
+
+
+def test_wrong_arrays_are_refused_by_name() -> None:
+    a = np.eye(3)
+    with pytest.raises(ValueError, match="c "):
+        runtime.gemm(a, a, np.empty((2, 3)))
+    with pytest.raises(ValueError, match="b must be an array of float64"):
+        runtime.gemm(a, np.eye(3, dtype=np.float32), np.empty((3, 3)))
+    with pytest.raises(ValueError, match="contiguous"):
+        runtime.gemm(np.eye(6)[::2, ::2], a, np.empty((3, 3)))
+
+
+def test_covariances_are_symmetric_to_the_last_bit() -> None:
+    factors = np.random.default_rng(0).normal(size=(3, 70, 5))
+    out = np.empty((3, 70, 70))
+    runtime.covariances(factors, out)
+    assert np.array_equal(out, out.transpose(0, 2, 1))
+    assert np.allclose(out, factors @ factors.transpose(0, 2, 1), rtol=1e-13, atol=1e-13)
+
+
+_BITS = """
+import hashlib, numpy as np
+from symflow_ext import runtime
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+for n in (65, 200, 384):
+    a, b, c, pivots = rng.normal(size=(n, n)), rng.normal(size=(n, n)), np.empty((n, n)), np.zeros(n, np.intp)
+    for trans_a in (False, True):
+        for trans_b in (False, True):
+            runtime.gemm(a, b, c, trans_a=trans_a, trans_b=trans_b)
+            digest.update(c)
+    runtime.lu(a, pivots)
+    runtime.lu_solve(a, pivots, b)
+    runtime.gemm(b, b, c, trans_b=True)
+    runtime.cholesky(c)
+    digest.update(b)
+    digest.update(c)
+print(digest.hexdigest())
+"""
+
+
+def test_same_bits_for_any_number_of_threads() -> None:
+    """Also with the processor's own kernels, where OpenBLAS itself gives other bits for two threads."""
+    digests = set()
+    for threads in ("1", "2"):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+        environment |= {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        run = subprocess.run(
+            [sys.executable, "-c", _BITS], env=environment, capture_output=True, text=True, check=True
+        )
+        digests.add(run.stdout)
+    assert len(digests) == 1
