@@ -90,7 +90,7 @@ def tidy(axes: Any) -> None:
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(MUTED)
-    axes.tick_params(colors=MUTED, labelsize=9)
+    axes.tick_params(which="both", colors=MUTED, labelsize=9)
     axes.grid(True, color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
     for text in (axes.xaxis.label, axes.yaxis.label, axes.title):

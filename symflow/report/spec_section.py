@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.algebra.latex import latex
 from symflow.derive.closure import gaussian_closure
+from symflow.derive.derivation import Derivation
 from symflow.integrate.solve import solve
 from symflow.integrate.trajectory import Trajectory
 from symflow.plot import CovariancePath, cone, eigenvalues, ellipses, matrix_spectra, save, spectrum_over_time
@@ -71,12 +73,21 @@ def _model_outcome(spec: Spec, out: Path) -> Outcome:
     section = Section(
         "Model",
         anchor,
-        (Display(closed_equations(derivation)),),
+        (Display(closed_equations(derivation)), *_absent(spec, derivation)),
         derived.section.badges + judged.section.badges,
         (derived.section, judged.section),
     )
     cited = tuple(key for key in (spec.model.reference.split(",")[0].strip(),) if key)
     return Outcome(section, derived.summary | judged.summary, derived.passed and judged.passed, cited)
+
+
+def _absent(spec: Spec, derivation: Derivation) -> list[Paragraph]:
+    """Say which biases occur in the equations but not in the spec file: they are zero."""
+    absent = [p for p in derivation.statement.parameters if p.name not in spec.parameters]
+    if not absent:
+        return []
+    names = ", ".join(f"${latex(symbol)}$" for symbol in absent)
+    return [Paragraph(f"Not given, and therefore zero: {names}.")]
 
 
 # ------------------------------------------------------------------------------------------------- matrices
@@ -166,7 +177,7 @@ def _noise(values: Array) -> float:
 def _theorem_outcome(known: tuple[Theorem, ...]) -> Outcome:
     applying = [theorem for theorem in known if theorem.applies]
     if applying:
-        said = " ".join(f"{theorem.title.capitalize()}: {theorem.conclusion}" for theorem in applying)
+        said = " ".join(f"{_sentence(theorem.title)}: {theorem.conclusion}" for theorem in applying)
         opening = Callout(said, GOOD)
     elif known:
         opening = Callout(
@@ -177,10 +188,10 @@ def _theorem_outcome(known: tuple[Theorem, ...]) -> Outcome:
         opening = Callout("No theorem applies: none of those that the package knows speaks about this mechanism.")
     blocks: list[Any] = [opening]
     for theorem in known:
-        title = theorem.title.capitalize()
+        title = _sentence(theorem.title)
         blocks.append(Paragraph(rf"\textbf{{{title}.}} {theorem.statement} Source: {theorem.reference}."))
         blocks.append(_hypotheses(theorem))
-    blocks.append(Paragraph(rf"An equation counts as true up to $10^{{{int(np.log10(MARGIN))}}}$, relative as stated."))
+    blocks.append(Paragraph(rf"An equation counts as true up to $10^{{{int(np.log10(MARGIN))}}}$, relative as stated, in Frobenius norms."))
     verdict = ", ".join(theorem.title for theorem in applying) or "none applies"
     summary = [
         {
@@ -196,6 +207,10 @@ def _theorem_outcome(known: tuple[Theorem, ...]) -> Outcome:
     ]
     section = Section("Which theorem applies", "theorems", tuple(blocks), (Badge("theorem", verdict),))
     return Outcome(section, {"theorems": summary, "theorem_applies": bool(applying)}, True)
+
+
+def _sentence(title: str) -> str:
+    return title[:1].upper() + title[1:]
 
 
 def _hypotheses(theorem: Theorem) -> Grid:

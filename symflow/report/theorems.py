@@ -17,7 +17,7 @@ from symflow.report.regimes import commuting_prediction
 
 Array = NDArray[np.float64]
 
-#: Relative size below which a difference counts as zero and an eigenvalue as not positive.
+#: In Frobenius norms: relative size below which a difference counts as zero and an eigenvalue as not positive.
 MARGIN = 1e-10
 
 
@@ -75,9 +75,9 @@ def theorems(name: str, params: Mapping[str, Array], scale: float, cov: Array) -
 
 def _commuting(V: Array, A: Array, cov: Array) -> Theorem:
     S = V @ A + (V @ A).T
-    size = float(np.linalg.norm(V, 2)) or 1.0
+    size = _size(V)
     groups = (
-        (_vanishes("$V = I$", r"$\|V - I\|/\|V\|$", np.linalg.norm(V - np.eye(len(V)), 2) / size),),
+        (_vanishes("$V = I$", r"$\|V - I\|/\|V\|$", np.linalg.norm(V - np.eye(len(V))) / size),),
         (
             _vanishes(r"$V\Sigma_0 = \Sigma_0V$", r"$\|V\Sigma_0-\Sigma_0V\|/\|V\|\|\Sigma_0\|$", _commutator(V, cov)),
             _vanishes("$VS = SV$", r"$\|VS-SV\|/\|V\|\|S\|$", _commutator(V, S)),
@@ -105,12 +105,12 @@ def _commuting(V: Array, A: Array, cov: Array) -> Theorem:
 
 
 def _bounded(V: Array, A: Array) -> Theorem:
-    size = float(np.linalg.norm(V, 2)) or 1.0
+    size = _size(V)
     lowest = float(np.linalg.eigvalsh((V + V.T) / 2)[0]) / size
     form = A + A.T
-    highest = float(np.linalg.eigvalsh(form)[-1]) / (float(np.linalg.norm(A, 2)) or 1.0)
+    highest = float(np.linalg.eigvalsh(form)[-1]) / _size(A)
     group = (
-        _vanishes(r"$V = V^{\top}$", r"$\|V - V^{\top}\|/\|V\|$", np.linalg.norm(V - V.T, 2) / size),
+        _vanishes(r"$V = V^{\top}$", r"$\|V - V^{\top}\|/\|V\|$", np.linalg.norm(V - V.T) / size),
         Hypothesis(r"$V \succ 0$", r"$\lambda_{\min}(\tfrac12(V+V^{\top}))/\|V\|$", lowest, lowest > MARGIN),
         Hypothesis(r"$A + A^{\top} \preceq 0$", r"$\lambda_{\max}(A+A^{\top})/\|A\|$", highest, highest <= MARGIN),
     )
@@ -141,8 +141,8 @@ def _injective(K: Array) -> Theorem:
 def _same_limit(params: Mapping[str, Array], cov: Array) -> Theorem:
     V, Q, K = params["V"], params["Q"], params["K"]
     group = (
-        _vanishes("$V = I$", r"$\|V - I\|/\|V\|$", np.linalg.norm(V - np.eye(len(V)), 2) / _size(V)),
-        _vanishes("$K = -Q$", r"$\|K + Q\|/\|Q\|$", np.linalg.norm(K + Q, 2) / _size(Q)),
+        _vanishes("$V = I$", r"$\|V - I\|/\|V\|$", np.linalg.norm(V - np.eye(len(V))) / _size(V)),
+        _vanishes("$K = -Q$", r"$\|K + Q\|/\|Q\|$", np.linalg.norm(K + Q) / _size(Q)),
         Hypothesis(
             r"$\Sigma_0 \succ 0$",
             r"$\lambda_{\min}(\Sigma_0)/\lambda_{\max}(\Sigma_0)$",
@@ -166,11 +166,11 @@ def _vanishes(statement: str, quantity: str, value: Any) -> Hypothesis:
 
 
 def _commutator(a: Array, b: Array) -> float:
-    return float(np.linalg.norm(a @ b - b @ a, 2)) / (_size(a) * _size(b))
+    return float(np.linalg.norm(a @ b - b @ a)) / (_size(a) * _size(b))
 
 
 def _size(matrix: Array) -> float:
-    return float(np.linalg.norm(matrix, 2)) or 1.0
+    return float(np.linalg.norm(matrix)) or 1.0
 
 
 def _condition(cov: Array) -> float:
