@@ -26,7 +26,7 @@ from symflow.algebra._writer import to_text
 from symflow.algebra.symbols import dimension, matrix
 from symflow.errors import InputError
 
-__all__ = ["Parsed", "parse", "parse_score", "parse_vector", "to_text"]
+__all__ = ["Operations", "Parsed", "parse", "parse_score", "parse_vector", "parse_with_operations", "to_text"]
 
 _SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": sympy.exp,
@@ -97,6 +97,42 @@ def parse(text: str, symbols: Mapping[str, Any]) -> Any:
     ['E', 'I', 'Q', 'S', 'beta', 'lambda']
     """
     return _Builder(text, symbols).result(read(text))
+
+
+Operations = tuple[tuple[str, tuple[Any, ...]], ...]
+
+
+def parse_with_operations(text: str, symbols: Mapping[str, Any]) -> tuple[Any, Operations]:
+    """Return the expression of ``text`` and every inverse, division and scalar function that it writes.
+
+    Reading cancels ``a/a`` and ``inv(A)*A``; a proof about the text has to look at what was there before.
+
+    Parameters
+    ----------
+    text, symbols
+        As for :func:`parse`.
+
+    Returns
+    -------
+    expression : Expr or MatrixExpr
+        As from :func:`parse`.
+    operations : tuple of (str, tuple of Expr)
+        Name and arguments: ``"inv"`` for matrices, ``"/"`` for scalars, else the name of the function.
+
+    Raises
+    ------
+    GrammarError
+        As :func:`parse`.
+
+    Examples
+    --------
+    >>> a, A = Symbol("a"), matrix("A", dimension("d"), dimension("d"))
+    >>> parse_with_operations("a/a*inv(A)*A", {"a": a, "A": A})
+    (I, (('/', (a,)), ('inv', (A,))))
+    """
+    builder = _Builder(text, symbols)
+    expression = builder.result(read(text))
+    return expression, tuple(builder.operations)
 
 
 def parse_score(
@@ -207,6 +243,7 @@ class _Builder:
         self._symbols = symbols
         declared = [s.shape for s in symbols.values() if _is_matrix(s)]
         self._sizes = {str(n): n for shape in declared for n in shape if getattr(n, "is_Symbol", False)}
+        self.operations: list[tuple[str, tuple[Any, ...]]] = []
 
     def result(self, node: Node) -> Any:
         """Return the expression of the whole text."""
@@ -297,6 +334,8 @@ class _Builder:
     def _power(self, base: Any, exponent: int, node: Node) -> Any:
         if exponent < 0 and base.is_zero:
             raise fail("division by zero", self._text, node.position)
+        if exponent < 0:
+            self.operations.append(("/", (base,)))
         if base.is_Rational and abs(exponent) * max(base.p.bit_length(), base.q.bit_length()) > _MAX_BITS:
             raise fail("the power is too large a number", self._text, node.position)
         return base**exponent
@@ -314,6 +353,7 @@ class _Builder:
         arguments = [self._scalar(argument) for argument in node.arguments]
         for argument, where in zip(arguments, node.arguments, strict=True):
             self._refuse_large_constant(argument, where)
+        self.operations.append((node.function, tuple(arguments)))
         return _SCALAR_FUNCTIONS[node.function](*arguments)
 
     def _size(self, node: Node) -> Any:
@@ -344,6 +384,7 @@ class _Builder:
             return _trace(value)
         if value.is_ZeroMatrix:
             raise fail("the zero matrix has no inverse", self._text, node.position)
+        self.operations.append(("inv", (value,)))
         return value if isinstance(value, sympy.Identity) else sympy.Inverse(value)
 
     def _refuse_large_constant(self, argument: Any, node: Node) -> None:

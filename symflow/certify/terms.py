@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -35,15 +36,18 @@ from sympy import (
 )
 from sympy.core.symbol import Str
 
-from symflow.algebra.grammar import parse
+from symflow.algebra.grammar import Operations, parse_with_operations
 from symflow.algebra.symbols import dimension, matrix
-from symflow.algebra.words import identical
+from symflow.algebra.words import NormalForm, normal_form
 from symflow.errors import CertificateError, InputError
 
-#: node types that are real, finite and smooth for all real arguments; powers and inverses are looked at apart
+#: functions of the grammar that are finite and smooth on the whole real line
+_SMOOTH = frozenset(("exp", "sin", "cos", "tanh", "erf", "sigmoid"))
+
+#: node types that are real and smooth where the inverses exist; powers of scalars are looked at apart
 _ADMITTED = (
     *(Rational, type(E), type(pi), Symbol, Str, Add, Mul),
-    *(MatrixSymbol, Identity, ZeroMatrix, MatAdd, MatMul, Transpose, Trace),
+    *(MatrixSymbol, Identity, ZeroMatrix, MatAdd, MatMul, Transpose, Inverse, MatPow, Trace),
     *(exp, sin, cos, tanh, erf),
 )
 _NAME = re.compile(r"[^\x00-\x1f\x7f,;:=<>≤≥⪯⪰≻]{1,60}")
@@ -79,7 +83,11 @@ class Terms:
         self.symmetric = tuple(self.symbols[name] for name in symmetric)
         self.definitions: dict[str, Any] = {}
         self.invertible: list[Any] = []
-        self._invertible_seen: set[Any] = set()
+        self._defined: set[str] = set()
+        self._read: dict[
+            str, tuple[Any, Operations]
+        ] = {}  # symbols are only ever added, so a text keeps its meaning
+        self._forms: dict[Any, NormalForm] = {}
 
     def read(self, text: str) -> Any:
         """Return the expression that ``text`` stands for.
@@ -89,7 +97,12 @@ class Terms:
         GrammarError
             If the text cannot be read, a name is unknown, or shapes do not fit.
         """
-        return parse(text, self.symbols)
+        return self._parse(text)[0]
+
+    def _parse(self, text: str) -> tuple[Any, Operations]:
+        if text not in self._read:
+            self._read[text] = parse_with_operations(text, self.symbols)
+        return self._read[text]
 
     def define(self, name: str, value: Any) -> None:
         """Add the new symbol ``name`` that stands for ``value``."""
@@ -122,40 +135,57 @@ class Terms:
         if shape_of(left) != shape_of(right):
             return False
         try:
-            return bool(identical(left, right, symmetric=self.symmetric))
+            one, other = self._form(left), self._form(right)
+            return bool(one == other or (one - other).is_zero)
         except InputError as error:  # a node that the normal form does not know proves nothing
             raise Rejected(str(error)) from error
+
+    def _form(self, expr: Any) -> NormalForm:
+        if expr not in self._forms:
+            self._forms[expr] = normal_form(expr, symmetric=self.symmetric)
+        return self._forms[expr]
 
     def grant_inverse(self, expr: Any) -> None:
         """Record that the square matrix ``expr`` is invertible."""
         self.invertible.append(expr)
 
-    def require_defined(self, expr: Any) -> None:
-        """Refuse an expression with a part that is not known to be real, finite and smooth in its symbols."""
+    def require_defined(self, text: str) -> None:
+        """Refuse a text with a part that is not known to be real, finite and smooth in its symbols.
+
+        What the text writes is looked at, and then what was read, because reading cancels ``inv(X)*X``.
+        """
+        if text in self._defined:
+            return
+        expr, operations = self._parse(text)
+        for name, arguments in operations:
+            if name == "inv":
+                self._require_inverse(arguments[0])
+            elif name in ("/", "sqrt"):
+                self._require_positive(arguments[0], rational=name == "/")
+            elif name not in _SMOOTH:
+                raise Rejected(f"{name} in '{text}' is not known to be finite and smooth")
         for node in preorder_traversal(expr):
-            if isinstance(node, (Inverse, MatPow)):
-                self._require_inverse(node)
-            elif isinstance(node, Pow):
+            if isinstance(node, Pow):
                 self._require_power(node)
             elif not isinstance(node, _ADMITTED):
-                kind = type(node).__name__
-                raise Rejected(f"{kind} in {expr} is not known to be real, finite and smooth")
+                raise Rejected(
+                    f"{type(node).__name__} in '{text}' is not known to be real, finite and smooth"
+                )
+        self._defined.add(text)
 
-    def _require_inverse(self, node: Any) -> None:
-        if isinstance(node, MatPow) and node.exp.is_Integer and node.exp >= 0:
-            return
-        if node in self._invertible_seen:
-            return
-        base = node.base if isinstance(node, MatPow) else node.arg
-        if not any(self.same(form, known) for known in self.invertible for form in (base, transposed(base))):
-            raise Rejected(f"{node} appears before its argument was shown to be invertible")
-        self._invertible_seen.add(node)
+    def _require_inverse(self, base: Any) -> None:
+        forms = (base, transposed(base))
+        if not any(self.same(form, known) for known in self.invertible for form in forms):
+            raise Rejected(f"the inverse of {base} appears before that was shown to be invertible")
 
     def _require_power(self, node: Any) -> None:
-        if node.exp.is_Integer and node.exp >= 0:
-            return
-        if not self._is_positive(node.base) and not (node.base.is_Rational and node.exp.is_Integer):
-            raise Rejected(f"{node} is not known to be defined: declare its base positive")
+        if not (node.exp.is_Integer and node.exp >= 0):
+            self._require_positive(node.base, rational=node.exp.is_Integer)
+
+    def _require_positive(self, base: Any, *, rational: bool) -> None:
+        """Refuse a base that is not known to be positive; ``rational`` admits every number but zero."""
+        if not self._is_positive(base) and not (rational and base.is_Rational and base != 0):
+            raise Rejected(f"{base} is not known to be positive; the claim has to assume it")
 
     def _is_positive(self, base: Any) -> bool:
         if base.is_Mul:
@@ -190,26 +220,27 @@ def shape_of(expr: Any) -> tuple[Any, Any]:
 
 
 def multiply(*factors: Any) -> Any:
-    """Return the product; refuses shapes that do not fit."""
-    product = factors[0]
-    for factor in factors[1:]:
-        if is_matrix(product) and is_matrix(factor) and product.shape[1] != factor.shape[0]:
-            raise Rejected(f"the product of shapes {product.shape} and {factor.shape} has no meaning")
-        product = product * factor
-    return product
+    """Return the product, not evaluated; refuses shapes that do not fit."""
+    matrices = [factor for factor in factors if is_matrix(factor)]
+    for left, right in itertools.pairwise(matrices):
+        if left.shape[1] != right.shape[0]:
+            raise Rejected(f"the product of shapes {left.shape} and {right.shape} has no meaning")
+    scalar = Mul(*[factor for factor in factors if not is_matrix(factor)])
+    if not matrices:
+        return scalar
+    if scalar == 1:
+        return MatMul(*matrices) if len(matrices) > 1 else matrices[0]
+    return MatMul(scalar, *matrices)
 
 
 def total(terms: Iterable[Any]) -> Any:
-    """Return the sum; refuses shapes that differ. A 1×1 matrix next to a scalar becomes a scalar."""
+    """Return the sum, not evaluated; next to scalars 1×1 matrices become scalars."""
     listed = list(terms)
     if len({shape_of(term) for term in listed}) > 1:
         raise Rejected(f"the shapes {', '.join(str(shape_of(term)) for term in listed)} cannot be added")
-    if any(not is_matrix(term) for term in listed):
-        listed = [as_scalar(term) for term in listed]
-    result = listed[0]
-    for term in listed[1:]:
-        result = result + term
-    return result
+    if all(is_matrix(term) for term in listed):
+        return MatAdd(*listed) if len(listed) > 1 else listed[0]
+    return Add(*[as_scalar(term) for term in listed])
 
 
 def as_scalar(expr: Any) -> Expr:

@@ -132,10 +132,8 @@ class _Chain:
         if not reached:
             return Replay(False, tuple(self._seen), f"the last line does not say what is claimed: {goal}")
         try:
-            for (
-                term
-            ) in goal.terms.values():  # equal normal forms do not show that the claimed text is defined
-                self._terms.require_defined(term)
+            for text in goal.texts.values():  # equal normal forms do not show that the claim is defined
+                self._terms.require_defined(text)
         except Rejected as error:
             return Replay(False, tuple(self._seen), f"the claim: {error}")
         return Replay(True, tuple(self._seen), assumes=tuple(sorted(self._assumes)))
@@ -197,9 +195,8 @@ class _Chain:
     def _read(self, text: Any) -> Any:
         if not isinstance(text, str):
             raise Rejected(f"{text!r} must be text")
-        expr = self._terms.read(text)
-        self._terms.require_defined(expr)
-        return expr
+        self._terms.require_defined(text)
+        return self._terms.read(text)
 
 
 def _how(line: _Line) -> str:

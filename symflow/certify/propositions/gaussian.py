@@ -176,7 +176,7 @@ class GaussianPreservation(Theorem):
         terms = _terms(record, {"·step": ("d",)})
         tilt, score = terms.read(record["domain"]), terms.read(record["score"])
         _require_names(terms, tilt, _parameters(record), "the domain")
-        terms.require_defined(tilt)
+        terms.require_defined(record["domain"])
         if not is_matrix(tilt) or tilt.shape != Identity(terms.symbols["d"]).shape:
             raise CertificateError("statement: the domain must be a d × d matrix")
         if not _is_second_derivative(terms, score, terms.symbols[record["key"]], tilt):
