@@ -27,7 +27,7 @@ def main() -> int:
     os.chdir(job["folder"])
     if not _cythonise("kernel", job["module"]):
         return 3
-    return _compile(job["compiler"], job["flags"], job["optional"], job["tail"])
+    return _compile(job["compiler"], job["flags"], job["optional"])
 
 
 def _cythonise(stem: str, module: str) -> bool:
@@ -63,13 +63,13 @@ def _narrow_scanner() -> None:
             setattr(Lexicon, name, letters)
 
 
-def _compile(compiler: list[str], flags: list[str], optional: list[str], tail: list[str]) -> int:
+def _compile(compiler: list[str], flags: list[str], optional: list[str]) -> int:
     """Run the compiler, without the optional flags where it refuses them."""
-    command = [*compiler, *flags, *optional, "kernel.c", "-o", "kernel.so", *tail]
+    command = [*compiler, *flags, *optional, "kernel.c", "-o", "kernel.so"]
     first = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     if first.returncode == 0:
         return 0
-    command = [*compiler, *flags, "kernel.c", "-o", "kernel.so", *tail]
+    command = [*compiler, *flags, "kernel.c", "-o", "kernel.so"]
     second = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     if second.returncode == 0:
         return 0

@@ -20,7 +20,7 @@ from typing import Any
 
 from symflow.codegen import cache
 from symflow.codegen.load import Missing as Missing
-from symflow.codegen.load import log, module_name
+from symflow.codegen.load import module_name
 from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS
 from symflow.errors import BuildError
 
@@ -62,36 +62,57 @@ def missing() -> Missing | None:
 
 
 class Builder:
-    """A child process that has Cython loaded and waits for one source; use it as a context manager."""
+    """The right to build one kernel, and a child process that has Cython loaded; use it as a context manager.
 
-    def __init__(self) -> None:
+    The child starts at once. Where another process is building the same model, it is stopped again, and entering
+    the context waits for that process to finish.
+
+    Parameters
+    ----------
+    name : str
+        Names the lock: processes with the same name build one after the other.
+
+    Attributes
+    ----------
+    waited : bool
+        Whether another process was building: the kernel may be there now.
+    """
+
+    def __init__(self, name: str) -> None:
         lacking = missing()
         if lacking is not None:
             raise BuildError(f"this kernel cannot be compiled: {lacking}")
-        spec = importlib.util.find_spec("Cython")
-        assert spec is not None and spec.origin is not None
-        worker = str(Path(__file__).with_name("_worker.py"))
-        site = str(Path(spec.origin).parent.parent)
-        self._child = subprocess.Popen(
-            [sys.executable, "-S", "-E", "-B", worker, site],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        )
+        self._name = name
+        self.waited = False
+        self._child: subprocess.Popen[str] | None = None
+        self._lock: Any = None
 
     def __enter__(self) -> Builder:
+        self._child = _start_child()
+        self._root = cache.writable_dir()
+        from filelock import FileLock, Timeout
+
+        self._lock = FileLock(str(self._root / "locks" / f"{self._name}.lock"))
+        try:
+            self._lock.acquire(blocking=False)
+        except Timeout:
+            self.waited = True
+            self._stop()
+            self._lock.acquire()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._child.poll() is None:
+        self._lock.release()
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._child is not None:
             self._child.kill()
-        self._child.communicate()
+            self._child.communicate()
+            self._child = None
 
     def build(self, source: str, key: str, data: dict[str, Any], stamp: dict[str, str]) -> cache.Entry:
-        """Return the kernel of ``source``: the cached one where another process was faster.
+        """Return the kernel of ``source``: the cached one where there is one already.
 
         Parameters
         ----------
@@ -111,16 +132,14 @@ class Builder:
         """
         from filelock import FileLock
 
-        root = cache.writable_dir()
-        with FileLock(str(root / "locks" / f"{key}.lock")):
-            found = cache.find(key, stamp, root)
+        with FileLock(str(self._root / "locks" / f"kernel-{key}.lock")):  # two models may have one source
+            found = cache.find(key, stamp, self._root)
             if found is not None:
-                log("cache hit %s: built by another process", key)
                 return found
-            folder = Path(tempfile.mkdtemp(dir=root / "kernels", prefix=".new-"))
+            folder = Path(tempfile.mkdtemp(dir=self._root / "kernels", prefix=".new-"))
             try:
                 self._run(folder, source, module_name(key))
-                return cache.install(folder, key, {**data, "stamp": stamp}, root)
+                return cache.install(folder, key, {**data, "stamp": stamp}, self._root)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -135,12 +154,30 @@ class Builder:
             "compiler": command,
             "flags": [*_linking(), *COMPILE_FLAGS, *_includes()],
             "optional": list(OPTIONAL_FLAGS),
-            "tail": [],
         }
-        output, _ = self._child.communicate(json.dumps(job))
-        if self._child.returncode != 0 or not (folder / "kernel.so").exists():
-            raise _failure(self._child.returncode, output, command)
+        child = self._child or _start_child()
+        self._child = None
+        output, _ = child.communicate(json.dumps(job))
+        if child.returncode != 0 or not (folder / "kernel.so").exists():
+            raise _failure(child.returncode, output, command)
         (folder / "kernel.c").unlink()
+
+
+def _start_child() -> subprocess.Popen[str]:
+    """Start the child; it imports Cython and waits for a job on its standard input."""
+    spec = importlib.util.find_spec("Cython")
+    assert spec is not None and spec.origin is not None
+    worker = str(Path(__file__).with_name("_worker.py"))
+    site = str(Path(spec.origin).parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-S", "-E", "-B", worker, site],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
 
 
 def _linking() -> list[str]:

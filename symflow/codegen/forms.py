@@ -66,17 +66,18 @@ def obtain(model: Any, names: frozenset[str], backend: str) -> Form:
     """
     if backend == "numpy":
         return _printed(model, names)
-    lacking = _runtime_missing()
+    lacking: object = _runtime_missing()
     if lacking is None:
         found = shipped.find(model, names) or _from_cache(model, names)
         if found is not None:
             return found
-        from symflow.codegen import build  # imports what only a build needs
-
-        lacking = build.missing()
-    if lacking is None:
-        return _built(model, names)
-    if backend == "compiled":
+        try:
+            return _built(model, names)
+        except BuildError as error:
+            if backend == "compiled":
+                raise
+            lacking = str(error).splitlines()[0]
+    elif backend == "compiled":
         raise BuildError(f"no compiled kernel of {model.name}: {lacking}")
     form = _printed(model, names)
     message = f"{model.name} runs on the slower NumPy backend: {lacking}. backend='numpy' silences this warning"
@@ -134,17 +135,20 @@ def _loaded(entry: cache.Entry) -> Form:
 
 def _built(model: Any, names: frozenset[str]) -> Form:
     """Derive, generate, build, load; the child process warms up meanwhile."""
-    from symflow.codegen import build
+    from symflow.codegen.build import Builder  # imports what only a build needs
 
-    now = stamp()
-    with build.Builder() as builder:
+    index_key, now = _index_key(model, names), stamp()
+    with Builder(index_key) as builder:
+        found = _from_cache(model, names) if builder.waited else None
+        if found is not None:
+            return found
         programs = _programs(model, names)
         printed = _cython(model, programs)
         key = digest(printed.text, json.dumps(now, sort_keys=True))
         log("cache miss %s: building %s", model.name, key)
         data = {"key": key, "interface": interface.of_programs(programs).to_json()}
         entry = builder.build(printed.text, key, data, now)
-    cache.point(_index_key(model, names), key, entry.library.parents[2])
+        cache.point(index_key, key, entry.library.parents[2])
     return _loaded(entry)
 
 

@@ -155,7 +155,8 @@ class Kernel:
 
     def _form(self, names: frozenset[str]) -> Form:
         if names not in self._forms:
-            self._forms[names] = forms.obtain(self._model, names, self._backend)
+            backend = "numpy" if self._backend == "numpy" else self._requested
+            self._forms[names] = forms.obtain(self._model, names, backend)
         return self._forms[names]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -36,7 +36,7 @@ def forms(flow: Flow) -> tuple[Form, Form]:
     described = interface.of_programs(programs)
     printed = cython_source([Kernelset(flow.name, tuple(programs.values()))], flow.name, abi_hash(), "test")
     data = {"key": printed.key, "interface": described.to_json()}
-    with Builder() as builder:
+    with Builder(printed.key) as builder:
         entry = builder.build(printed.text, printed.key, data, stamp())
     capsule = load_capsules(entry.library, module_name(printed.key))[flow.name]
     namespace: dict[str, Any] = {}
