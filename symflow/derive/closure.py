@@ -183,17 +183,24 @@ def _definition(model: AttentionModel, statement: Statement) -> Step:
 
 
 def _decomposition(statement: Statement, form: QuadraticForm) -> Step:
-    parts = (Formula("B", form.B), Formula("C", form.C), Formula("c", form.c))
+    bilinear, tilt, linear = (_letter(name, statement) for name in ("B", "C", "c"))
     return Step(
         kind="step",
         title="The score as a quadratic form",
         statement=r"In the key $y$ the score is a quadratic polynomial, "
-        r"$s(x,y) = y^{\top}Bx + \tfrac12\,y^{\top}Cy + c^{\top}y + r(x)$ with $C = C^{\top}$ and",
-        formulas=parts,
+        rf"$s(x,y) = y^{{\top}}{bilinear}x + \tfrac12\,y^{{\top}}{tilt}y + {linear}^{{\top}}y + r(x)$ "
+        rf"with ${tilt} = {tilt}^{{\top}}$ and",
+        formulas=(Formula(bilinear, form.B), Formula(tilt, form.C), Formula(linear, form.c)),
         rule=NORMAL_FORM,
         reference="",
         check=RationalPoints(statement.score, form.score()),
     )
+
+
+def _letter(name: str, statement: Statement) -> str:
+    """Return the letter of a coefficient; it wears a hat where a parameter of the score has that name."""
+    taken = {parameter.name for parameter in statement.parameters}
+    return rf"\widehat{{{name}}}" if name in taken else name
 
 
 @functools.cache
@@ -218,13 +225,13 @@ def _tilting_lemma() -> Step:
 
 
 def _velocity_step(statement: Statement, velocity: _AffineVelocity, flow: Flow) -> Step:
-    if velocity.form.C.is_ZeroMatrix:
-        domain = r"Here $C = 0$, so the normaliser is finite for every $\Sigma \succeq 0$."
-    elif velocity.bounded:
-        domain = r"Here $C \preceq 0$, so the normaliser is finite for every $\Sigma \succeq 0$."
+    tilt = _letter("C", statement)
+    if velocity.bounded:
+        sign = "= 0" if velocity.form.C.is_ZeroMatrix else r"\preceq 0"
+        domain = rf"Here ${tilt} {sign}$, so the normaliser is finite for every $\Sigma \succeq 0$."
     else:
         domain = (
-            r"The normaliser is finite exactly while $\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$; "
+            rf"The normaliser is finite exactly while $\lambda_{{\max}}(\Sigma^{{1/2}}{tilt}\Sigma^{{1/2}}) < 1$; "
             r"beyond, the model is not defined."
         )
     alpha, sigma = flow.states
