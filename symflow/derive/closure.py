@@ -231,8 +231,8 @@ def _velocity_step(statement: Statement, velocity: _AffineVelocity, flow: Flow) 
         domain = rf"Here ${tilt} {sign}$, so the normaliser is finite for every $\Sigma \succeq 0$."
     else:
         domain = (
-            rf"The normaliser is finite exactly while $\lambda_{{\max}}(\Sigma^{{1/2}}{tilt}\Sigma^{{1/2}}) < 1$; "
-            r"beyond, the model is not defined."
+            r"The normaliser is finite exactly while "
+            rf"$\lambda_{{\max}}(\Sigma^{{1/2}}{tilt}\Sigma^{{1/2}}) < 1$; beyond, the model is not defined."
         )
     alpha, sigma = flow.states
     return Step(
