@@ -25,8 +25,8 @@ def verify(model: str | None, as_json: bool) -> int:
     from symflow.verify import verify as run
 
     target = resolve(model) if model else None
-    with progress("verifying"):
-        result = run(target.model, target.given) if target else run()
+    with progress("verifying") as say:
+        result = run(target.model, target.given, progress=say) if target else run(progress=say)
     if as_json:
         print_json(result.to_json())
     else:
@@ -42,7 +42,7 @@ def _print_table(result: Table) -> None:
         cells = (row.model, row.parametrisation, row.quantity, row.witness, str(row.points))
         rows.add_row(mark, *cells, f"{row.error:.2g}", f"{row.tolerance:.2g}")
     out.print(rows)
-    notes = dict.fromkeys(f"{row.quantity}: {row.note}" for row in result if row.note)
+    notes = dict.fromkeys(f"{row.witness}: {row.note}" for row in result if row.note)
     for note in notes:
         out.print(f"  {note}", style="dim")
     for row in result:
