@@ -12,7 +12,7 @@ from symflow.certify.verdict import Verdict
 from symflow.claims.claim import Deadline
 from symflow.derive.closure import gaussian_closure
 from symflow.derive.derivation import Derivation
-from symflow.errors import ClosureUndecided, GrammarError, InputError, NotAffine, NotQuadratic
+from symflow.errors import ClosureUndecided, InputError
 from symflow.models.attention.model import AttentionModel
 
 METHOD = "identity-chain"
@@ -38,9 +38,12 @@ def decide_preservation(
     """
     try:
         derivation = _derivation(model, given)
-        deadline.check()
+    except ClosureUndecided as error:
+        return _undecided(claim, str(error))
+    deadline.check()
+    try:
         certificate = _prove(derivation, claim, rank)
-    except (ClosureUndecided, NotQuadratic, NotAffine, GrammarError) as error:
+    except InputError as error:  # the derivation is fine, but no proof of this kind can be written down
         return _undecided(claim, str(error))
     return _replayed(certificate, deadline)
 
