@@ -1,6 +1,8 @@
-"""Contiguous arrays through the buffer protocol: checked once, then plain pointers; NumPy's headers are not needed."""
+"""Contiguous arrays through the buffer protocol: checked once, then plain pointers, no NumPy headers."""
 
-from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
+)
 
 _FORMATS = {"float64": (b"d",), "integer": (b"l", b"q", b"n")}
 

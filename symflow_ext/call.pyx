@@ -1,6 +1,7 @@
 """Right-hand sides ready to be called: a compiled entry with its sizes and parameters, or a Python function.
 
-Both are a ``Bound``: a C function pointer and the ``symflow_call`` that it is handed.  The stepper needs nothing else.
+Both are a ``Bound``: a C function pointer and the ``symflow_call`` that it is handed.  The stepper needs no
+more.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
@@ -78,7 +79,8 @@ cdef class Call(Bound):
             raise ValueError(f"sizes must not be negative: dims {self.dims}, size {size}")
         if max(self.dims, default=0) > SMALL:
             require_blas()
-        cdef const symflow_entry *found = _find(<const symflow_kernel *>PyCapsule_GetPointer(capsule, name), entry)
+        kernel = <const symflow_kernel *>PyCapsule_GetPointer(capsule, name)
+        cdef const symflow_entry *found = _find(kernel, entry)
         self.rhs = found.rhs
         self._layout(found)
 

@@ -1,8 +1,9 @@
 """Dense linear algebra for kernels: row-major, one thread per call, equal bits whatever the thread settings.
 
-Products larger than ``SMALL`` go to BLAS in tiles of 64 x 64 x 64.  OpenBLAS takes a product of that size with one
-thread whatever its thread count is, so the order of every sum is fixed here and not by the machine.  The factorisations
-are our own for the same reason: they are blocked so that almost all of their work is such tiles.
+Products larger than ``SMALL`` go to BLAS in tiles of 64 x 64 x 64.  OpenBLAS takes a product of that size
+with one thread whatever its thread count is, so the order of every sum is fixed here and not by the machine.
+The factorisations are our own for the same reason: they are blocked, so that almost all of their work is in
+tiles.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
@@ -238,8 +239,8 @@ cdef void _solve_triangle(int upper, int trans, int unit, ptrdiff_t n, ptrdiff_t
             _gemm(trans, 0, count, m, hi - lo, -1.0, panel, n, b + lo * m, m, 1.0, b + rest * m, m)
 
 
-cdef void _solve_block(bint forward, int trans, int unit, ptrdiff_t n, ptrdiff_t m, ptrdiff_t lo, ptrdiff_t hi,
-                       const double *a, double *b) noexcept nogil:
+cdef void _solve_block(bint forward, int trans, int unit, ptrdiff_t n, ptrdiff_t m, ptrdiff_t lo,
+                       ptrdiff_t hi, const double *a, double *b) noexcept nogil:
     cdef ptrdiff_t i, j, step
     for step in range(hi - lo):
         i = lo + step if forward else hi - 1 - step

@@ -1,12 +1,12 @@
 """Explicit Runge-Kutta steps without Python: adaptive or fixed, dense output, finite-time blow-up.
 
-``Stepper.advance`` takes steps until the end, a full buffer, a failure or a deadline, and never enters the interpreter
-in between; the caller looks after signals, events and callbacks between two such chunks.
+``Stepper.advance`` takes steps until the end, a full buffer, a failure or a deadline, and never enters the
+interpreter in between; the caller looks after signals, events and callbacks between two such chunks.
 
 References
 ----------
-Hairer, Norsett, Wanner, *Solving Ordinary Differential Equations I* (1993), II.4 (step size, first step), II.5 (the
-error estimate of DOP853), II.6 (dense output).
+Hairer, Norsett, Wanner, *Solving Ordinary Differential Equations I* (1993), II.4 (step size, first step),
+II.5 (the error estimate of DOP853), II.6 (dense output).
 """
 
 from libc.math cimport HUGE_VAL, fabs, fmax, fmin, isfinite, nextafter, pow, sqrt
@@ -15,8 +15,7 @@ from libc.string cimport memcpy
 from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED, symflow_call, symflow_rhs
 from symflow_ext.buffers cimport Reader, Writer
 from symflow_ext.call cimport Bound
-
-from symflow_ext.tableau import TABLEAUX
+from symflow_ext.tables cimport LANES, Table, combine, table_of, tableau
 
 cdef extern from "<time.h>" nogil:
     cdef struct timespec:
@@ -25,12 +24,6 @@ cdef extern from "<time.h>" nogil:
     enum:
         TIME_UTC
     int timespec_get(timespec *, int)
-
-cdef enum:
-    LANES = 8        # states are padded to whole blocks of this size
-    MAX_STAGES = 20
-    MAX_TERMS = 16
-    MAX_DENSE = 4
 
 cdef enum status:
     RUNNING = 0
@@ -52,9 +45,9 @@ _STATUSES = ("running", "finished", "blow-up", "step-too-small", "non-finite", "
 
 # A step grows at most sixfold and shrinks at most fivefold, and aims at 90 % of what the estimate allows.
 cdef double SAFETY = 0.9, SHRINK = 0.2, GROW = 6.0
-# Blow-up: what is left until the extrapolated singularity, relative to the time gone by; how well two successive
-# extrapolations must agree, relative to what is left; the laws (t* - t)^(-1/slope) that are believed: a slope without
-# bound belongs to a drift that becomes infinite at a finite state.
+# Blow-up: what is left until the extrapolated singularity, relative to the time gone by; how well two
+# successive extrapolations must agree, relative to what is left; the laws (t* - t)^(-1/slope) that are
+# believed: a slope without bound belongs to a drift that becomes infinite at a finite state.
 cdef double BLOW_UP_LEFT = 1e-9, BLOW_UP_AGREEMENT = 0.05, BLOW_UP_SLOPE = 1e-3, BLOW_UP_STEEPEST = 20.0
 cdef int BLOW_UP_STREAK = 2
 # Steps of fixed size cannot approach a singularity; this many before they would jump over it they stop.
@@ -65,98 +58,6 @@ cdef double _now() noexcept nogil:
     cdef timespec clock
     timespec_get(&clock, TIME_UTC)
     return clock.tv_sec + 1e-9 * clock.tv_nsec
-
-
-# ----------------------------------------------------------------------------------------------- tableaux
-
-cdef struct sparse_row:
-    int count
-    int[MAX_TERMS] index
-    double[MAX_TERMS] weight
-
-cdef struct tableau:
-    int stages
-    int extra
-    int dense
-    int has_error
-    int has_low
-    int last_first  # the error estimate uses the slope at the new point
-    double exponent
-    double[MAX_STAGES] c
-    sparse_row[MAX_STAGES] a
-    sparse_row b
-    sparse_row error
-    sparse_row error_low
-    sparse_row[MAX_DENSE] weights
-
-
-cdef int _fill(sparse_row *row, dict terms) except -1:
-    row.count = 0
-    for index, weight in terms.items():
-        row.index[row.count] = index
-        row.weight[row.count] = weight
-        row.count += 1
-    return 0
-
-
-cdef class _Table:
-    """A tableau as the loop reads it."""
-
-    cdef tableau data
-
-    def __init__(self, source):
-        self.data.stages, self.data.extra = len(source.c), len(source.dense_c)
-        self.data.dense = len(source.dense)
-        if self.data.stages + 1 + self.data.extra > MAX_STAGES or self.data.dense > MAX_DENSE:
-            raise ValueError(f"the tableau {source.name!r} has more stages than this runtime holds")
-        cdef int i
-        for i, (node, row) in enumerate(zip(source.c, source.a)):
-            self.data.c[i] = node
-            _fill(&self.data.a[i], row)
-        for i, (node, row) in enumerate(zip(source.dense_c, source.dense_a), start=self.data.stages + 1):
-            self.data.c[i] = node
-            _fill(&self.data.a[i], row)
-        for i, row in enumerate(source.dense):
-            _fill(&self.data.weights[i], row)
-        _fill(&self.data.b, source.b)
-        _fill(&self.data.error, source.error)
-        _fill(&self.data.error_low, source.error_low)
-        self.data.has_error, self.data.has_low = bool(source.error), bool(source.error_low)
-        self.data.last_first = self.data.stages in source.error
-        self.data.exponent = 1.0 / (source.error_order + 1)
-
-
-_TABLES = {name: _Table(source) for name, source in TABLEAUX.items()}
-
-
-cdef inline void _combine(ptrdiff_t padded, const sparse_row *row, double h, const double *k,
-                          const double *y, double *out) noexcept nogil:
-    """Form out = y + h sum_j w_j k_j, one block of lanes at a time so that the sums stay in registers."""
-    cdef ptrdiff_t i
-    cdef int term
-    cdef double w, s0, s1, s2, s3, s4, s5, s6, s7
-    cdef const double *x
-    for i in range(0, padded, 8):
-        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-        for term in range(row.count):
-            w = row.weight[term]
-            x = k + row.index[term] * padded + i
-            s0 += w * x[0]
-            s1 += w * x[1]
-            s2 += w * x[2]
-            s3 += w * x[3]
-            s4 += w * x[4]
-            s5 += w * x[5]
-            s6 += w * x[6]
-            s7 += w * x[7]
-        out[i] = y[i] + h * s0
-        out[i + 1] = y[i + 1] + h * s1
-        out[i + 2] = y[i + 2] + h * s2
-        out[i + 3] = y[i + 3] + h * s3
-        out[i + 4] = y[i + 4] + h * s4
-        out[i + 5] = y[i + 5] + h * s5
-        out[i + 6] = y[i + 6] + h * s6
-        out[i + 7] = y[i + 7] + h * s7
 
 
 # ------------------------------------------------------------------------------------------------ stepper
@@ -185,7 +86,7 @@ cdef class Stepper:
     """
 
     cdef Bound _bound
-    cdef _Table _table
+    cdef Table _table
     cdef const tableau *_tab
     cdef symflow_rhs _rhs
     cdef const symflow_call *_call
@@ -208,7 +109,7 @@ cdef class Stepper:
     def __init__(self, Bound call, method, double t0, y0, double t1, *, double rtol, atol, max_step=None,
                  first_step=None, dt=None, bint watch=True):
         self._bound = call
-        self._table = _TABLES[method] if isinstance(method, str) else _Table(method)
+        self._table = table_of(method)
         self._tab = &self._table.data
         self._rhs, self._call = call.rhs, &call.call
         self.t, self.t0, self.t1 = t0, t0, t1
@@ -258,8 +159,9 @@ cdef class Stepper:
     def advance(self, times, states, coefficients, ptrdiff_t capacity, double seconds):
         """Take up to ``capacity`` steps in about ``seconds``; return ``(status, steps taken)``.
 
-        Row 0 of ``times`` and ``states`` (each with ``capacity + 1`` rows) receives the current point, the following
-        rows the accepted ones; row i of ``coefficients`` (or None) the dense output from row i to row i + 1.
+        Row 0 of ``times`` and ``states`` (each with ``capacity + 1`` rows) receives the current point, the
+        following rows the accepted ones; row i of ``coefficients`` (or None) the dense output from row i to
+        row i + 1.
         """
         cdef Writer out_t = Writer(times, capacity + 1, "times")
         cdef Writer out_y = Writer(states, (capacity + 1) * self._n, "states")
@@ -402,12 +304,12 @@ cdef class Stepper:
         """Form the stages and the new state from the slope at hand."""
         cdef int i, code
         for i in range(1, self._tab.stages):
-            _combine(self._padded, &self._tab.a[i], h, self._k, self._y, self._stage)
+            combine(self._padded, &self._tab.a[i], h, self._k, self._y, self._stage)
             code = self._evaluate(t_new if self._tab.c[i] == 1.0 else self.t + self._tab.c[i] * h,
                                   self._stage, self._k + i * self._padded)
             if code != SYMFLOW_OK:
                 return code
-        _combine(self._padded, &self._tab.b, h, self._k, self._y, self._y_new)
+        combine(self._padded, &self._tab.b, h, self._k, self._y, self._y_new)
         return SYMFLOW_OK if self._is_finite(self._y_new, NULL) else REASON_NON_FINITE
 
     cdef int _last_slope(self, double t_new) noexcept nogil:
@@ -424,9 +326,9 @@ cdef class Stepper:
         cdef double *first = self._stage
         cdef double *second = self._spare
         cdef ptrdiff_t i
-        _combine(self._padded, &self._tab.error, 1.0, self._k, self._zero, first)
+        combine(self._padded, &self._tab.error, 1.0, self._k, self._zero, first)
         if self._tab.has_low:
-            _combine(self._padded, &self._tab.error_low, 1.0, self._k, self._zero, second)
+            combine(self._padded, &self._tab.error_low, 1.0, self._k, self._zero, second)
         for i in range(self._n):
             scale = 1.0 / (self._atol[i] + self._rtol * fmax(fabs(self._y[i]), fabs(self._y_new[i])) + 1e-300)
             high += (first[i] * scale) * (first[i] * scale)
@@ -444,14 +346,14 @@ cdef class Stepper:
         cdef ptrdiff_t n = self._n
         self._hermite(h, out)
         for i in range(first, first + self._tab.extra):
-            _combine(self._padded, &self._tab.a[i], h, self._k, self._y, self._stage)
+            combine(self._padded, &self._tab.a[i], h, self._k, self._y, self._stage)
             code = self._evaluate(self.t + self._tab.c[i] * h, self._stage, self._k + i * self._padded)
             if code == SYMFLOW_RAISED:
                 return code
             if code != SYMFLOW_OK or not self._is_finite(self._stage, self._k + i * self._padded):
-                return SYMFLOW_OK  # the cubic part alone: an extra stage left the domain, the step itself did not
+                return SYMFLOW_OK  # the cubic part alone: the step itself did not leave the domain
         for i in range(self._tab.dense):
-            _combine(self._padded, &self._tab.weights[i], h, self._k, self._zero, self._stage)
+            combine(self._padded, &self._tab.weights[i], h, self._k, self._zero, self._stage)
             memcpy(out + (3 + i) * n, self._stage, n * 8)
         return SYMFLOW_OK
 
@@ -487,8 +389,8 @@ cdef class Stepper:
     cdef bint _watch_growth(self) noexcept nogil:
         """Extrapolate the zero of q = rho / rho' (rho = |y|^2); True when it has converged onto the present.
 
-        For rho ~ C (t* - t)^(-p) q is linear, so two values give t* whatever p is; for exponential growth q is
-        constant and for double exponential growth its zero keeps its distance.
+        For rho ~ C (t* - t)^(-p) q is linear, so two values give t* whatever p is; for exponential growth q
+        is constant and for double exponential growth its zero keeps its distance.
         """
         cdef double rho = 0.0, rate = 0.0, q, slope, left, guess, before, elapsed, tolerance
         cdef ptrdiff_t i
@@ -514,7 +416,8 @@ cdef class Stepper:
         guess = self.t + self._direction * left
         self._streak = self._streak + 1 if fabs(guess - self.singularity) <= BLOW_UP_AGREEMENT * left else 0
         self.singularity = guess
-        tolerance = fmax(BLOW_UP_LEFT * fabs(guess - self.t0), 100.0 * fabs(nextafter(guess, HUGE_VAL) - guess))
+        tolerance = 100.0 * fabs(nextafter(guess, HUGE_VAL) - guess)
+        tolerance = fmax(tolerance, BLOW_UP_LEFT * fabs(guess - self.t0))
         if self._direction * (self.t1 - guess) > 0.0:
             tolerance = fmax(tolerance, BLOW_UP_STEPS * self._dt)
         return self._streak >= BLOW_UP_STREAK and left <= tolerance
@@ -545,51 +448,3 @@ cdef class Stepper:
 cdef int _propagate() except 3:
     """Return as a function that raised returns: the exception has been pending since the callback."""
     return SYMFLOW_RAISED
-
-
-# ------------------------------------------------------------------------------------------- dense output
-
-cdef void _evaluate_dense(ptrdiff_t n, ptrdiff_t rows, double x, const double *y, const double *c,
-                          double *out) noexcept nogil:
-    """Form y + x (c0 + (1-x) (c1 + x (c2 + (1-x) (c3 + ...))))."""
-    cdef ptrdiff_t i, row
-    cdef double factor
-    for i in range(n):
-        out[i] = 0.0
-    for row in range(rows - 1, -1, -1):
-        factor = 1.0 - x if row % 2 else x
-        for i in range(n):
-            out[i] = factor * (out[i] + c[row * n + i])
-    for i in range(n):
-        out[i] += y[i]
-
-
-def interpolate(nodes, states, coefficients, times, out):
-    """Fill row j of ``out`` with the solution at ``times[j]``.
-
-    ``nodes`` (m + 1) is monotone, ``states`` is (m + 1, n), ``coefficients`` is (m, rows, n); times outside of the
-    nodes are extrapolated from the nearest step.
-    """
-    cdef ptrdiff_t steps = len(nodes) - 1, count = len(times), j, lo, hi, mid
-    cdef ptrdiff_t rows = coefficients.shape[1], n = coefficients.shape[2]
-    cdef Reader r_nodes = Reader(nodes, steps + 1, "nodes"), r_states = Reader(states, (steps + 1) * n, "states")
-    cdef Reader r_c = Reader(coefficients, steps * rows * n, "coefficients"), r_t = Reader(times, count, "times")
-    cdef Writer r_out = Writer(out, count * n, "out")
-    cdef const double *t = r_nodes.data
-    if steps < 1:
-        raise ValueError("nodes must hold at least one step")
-    cdef double sign = 1.0 if t[steps] >= t[0] else -1.0
-    with nogil:
-        for j in range(count):
-            lo, hi = 0, steps
-            while hi - lo > 1:
-                mid = (lo + hi) // 2
-                if sign * (r_t.data[j] - t[mid]) >= 0.0:
-                    lo = mid
-                else:
-                    hi = mid
-            if r_t.data[j] == t[lo + 1]:
-                memcpy(r_out.data + j * n, r_states.data + (lo + 1) * n, n * 8)
-            else:
-                _evaluate_dense(n, rows, (r_t.data[j] - t[lo]) / (t[lo + 1] - t[lo]), r_states.data + lo * n,
-                                r_c.data + lo * rows * n, r_out.data + j * n)
