@@ -188,14 +188,13 @@ class Terms:
             raise Rejected(f"{base} is not known to be positive; the claim has to assume it")
 
     def _is_positive(self, base: Any) -> bool:
-        if base.is_Mul:
-            return all(self._is_positive(factor) for factor in base.args)
+        if base.is_Mul or base.is_Add:
+            return all(self._is_positive(part) for part in base.args)
         if base.is_Pow:
-            return self._is_positive(base.base)
-        positive_symbol = base.is_Symbol and self.signs.get(base.name) == "positive"
-        return bool(
-            positive_symbol or (base.is_Rational and base > 0) or (base.is_integer and base.is_positive)
-        )
+            return base.exp.is_Rational and self._is_positive(base.base)
+        if base.is_Symbol:  # sizes are positive integers
+            return self.signs.get(base.name) == "positive" or bool(base.is_integer)
+        return isinstance(base, exp) or bool(base.is_Rational and base > 0)
 
 
 def make_symbol(name: str, shape: tuple[str, ...], sign: str = "") -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Identity, Integer, Inverse, MatrixExpr, Rational, Trace, ZeroMatrix
+from sympy import Add, Identity, Integer, Inverse, MatrixExpr, Rational, Trace, ZeroMatrix
 
 from symflow.algebra.affine import affine_parts
 from symflow.algebra.grammar import to_text
@@ -148,20 +148,19 @@ class _Setting:
 
 def _write_proof(chain: ChainWriter, s: _Setting) -> None:
     form, x, y = s.form, s.statement.x, s.statement.y
-    alpha, _sigma, F, z, zeta = s.system.mean, s.system.covariance, s.factor, s.noise, s.centre
+    alpha, F, z, zeta = s.system.mean, s.factor, s.noise, s.centre
     B, C, c, d = form.B, form.C, form.c, F.shape[0]
     precision = _sum(Identity(d), -1 * F.T * C * F)
     push = _sum(B * x, c, C * alpha)
     # the score is a quadratic form in the key
-    polynomial = Trace(y.T * B * x) + _HALF * Trace(y.T * C * y) + Trace(c.T * y) + form.rest
+    polynomial = _polynomial(form, y, x)
     split = chain.equal("normal-form", s.statement.score, polynomial)
     token = alpha + F * z
     score, expanded = (term.xreplace({y: token}) for term in (s.statement.score, polynomial))
     moved = chain.equal("instance", score, expanded, (split,), variable=y, value=token)
     # the precision is definite, the centre of the square solves T ζ = Fᵀ(Bx + c + Cα)
     definite, centred = _write_centre(chain, s, precision, push)
-    rest = Trace(alpha.T * B * x) + _HALF * Trace(alpha.T * C * alpha) + Trace(c.T * alpha) + form.rest
-    rest = rest + _HALF * Trace(zeta.T * precision * zeta)
+    rest = _polynomial(form, alpha, x) + _HALF * Trace(zeta.T * precision * zeta)
     square = chain.equal(
         "combination",
         score - _HALF * Trace(z.T * z),
@@ -192,6 +191,13 @@ def _write_proof(chain: ChainWriter, s: _Setting) -> None:
         after=[ONE],
     )
     _write_flow(chain, s, tilted_mean, velocity)
+
+
+def _polynomial(form: Any, y: Any, x: Any) -> Any:
+    """Return ``yᵀBx + ½yᵀCy + cᵀy + r(x)`` without terms that vanish."""
+    parts = ((1, form.B, y.T * form.B * x), (_HALF, form.C, y.T * form.C * y), (1, form.c, form.c.T * y))
+    kept = [factor * Trace(term) for factor, coefficient, term in parts if not coefficient.is_ZeroMatrix]
+    return Add(*kept) + form.rest
 
 
 def _write_centre(chain: ChainWriter, s: _Setting, precision: Any, push: Any) -> tuple[str, str]:
