@@ -37,16 +37,14 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
         ("score", "value", "output", "mean_rhs", "cov_rhs"),
         (
             "N(mean(t), covariance(t)) with mean' = {mean_rhs}, covariance' = {cov_rhs} solves the transport "
-            "equation "
-            "of the velocity ({output}) + average of ({value}) with weight e^s, s = {score}"
+            "equation of the velocity ({output}) + average of ({value}) with weight e^s, s = {score}"
         ),
     ),
     "constant-rank": (
         ("score", "value", "output", "mean_rhs", "cov_rhs"),
         (
             "the rank of covariance(t), covariance' = {cov_rhs}, is constant along the Gaussian solution "
-            "with "
-            "mean' = {mean_rhs}, velocity ({output}) + average of ({value}) with weight e^s, s = {score}"
+            "with mean' = {mean_rhs}, velocity ({output}) + average of ({value}) with weight e^s, s = {score}"
         ),
     ),
 }

@@ -154,10 +154,9 @@ LEMMAS: dict[str, Lemma] = {
             "gaussian-integral",
             "Gaussian integral",
             r"Let $\Sigma = FF^\top$ and $\mu = \mathcal{N}(\alpha, \Sigma)$, the law of $\alpha + Fz$ with "
-            r"$z \sim \mathcal{N}(0, I)$. If $s(x, \alpha + Fz) - \tfrac12 |z|^2 = "
-            r"-\tfrac12 (z - \zeta)^\top T (z - \zeta) + \kappa$ with $T \succ 0$ and $T, \zeta, \kappa$ "
-            "free of $z$, "
-            r"then $e^{s(x,\cdot)}$ is $\mu$-integrable, under the normalised weight $z$ has law "
+            r"$z \sim \mathcal{N}(0, I)$. If $s(x, \alpha + Fz) - \tfrac12 |z|^2 = -\tfrac12 (z - "
+            r"\zeta)^\top T (z - \zeta) + \kappa$ with $T \succ 0$ and $T, \zeta, \kappa$ free of $z$, then "
+            r"$e^{s(x,\cdot)}$ is $\mu$-integrable, under the normalised weight $z$ has law "
             r"$\mathcal{N}(\zeta, T^{-1})$, and $y \mapsto Wy + w$ has the average $W(\alpha + F\zeta) + w$.",
             ("Σ = FFᵀ", "the completed square", "T ≻ 0", "the value is affine in the key"),
             "Anderson, An Introduction to Multivariate Statistical Analysis, 3rd ed. (2003), Section 2.3",
@@ -167,12 +166,10 @@ LEMMAS: dict[str, Lemma] = {
         _lemma(
             "cauchy-lipschitz",
             "Cauchy–Lipschitz",
-            r"A vector field that is continuous in time and smooth on an open set has from every start one "
-            "maximal "
-            r"solution. The inverses in the field were shown to exist on the domain of the claim; "
-            "invertibility is an "
-            r"open condition, so the field is smooth on a neighbourhood of it, and a right-hand side "
-            r"$L\Sigma + \Sigma L^\top$ keeps symmetric matrices symmetric.",
+            "A vector field that is continuous in time and smooth on an open set has from every start one "
+            "maximal solution. The inverses in the field were shown to exist on the domain of the claim; "
+            "invertibility is an open condition, so the field is smooth on a neighbourhood of it, and a "
+            r"right-hand side $L\Sigma + \Sigma L^\top$ keeps symmetric matrices symmetric.",
             ("covariance' = LΣ + ΣLᵀ",),
             "Hartman, Ordinary Differential Equations (1964), Theorems II.1.1 and II.3.1",
             _cauchy_lipschitz,
@@ -182,9 +179,8 @@ LEMMAS: dict[str, Lemma] = {
             "liouville",
             "Linear flows and Liouville's formula",
             r"Let $\Sigma' = L(t)\Sigma + \Sigma L(t)^\top$ with $L$ continuous on an interval, and $\Phi' "
-            r"= L\Phi$, "
-            r"$\Phi(0) = I$. Then $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^\top$, and "
-            r"$\det\Phi(t) = \exp\int_0^t \operatorname{tr} L \neq 0$.",
+            r"= L\Phi$, $\Phi(0) = I$. Then $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^\top$, and $\det\Phi(t) = "
+            r"\exp\int_0^t \operatorname{tr} L \neq 0$.",
             ("a maximal solution", "covariance' = LΣ + ΣLᵀ"),
             "Hartman, Ordinary Differential Equations (1964), Theorem IV.1.2",
             _liouville,
@@ -193,12 +189,10 @@ LEMMAS: dict[str, Lemma] = {
             "affine-pushforward",
             "Affine velocities transport Gaussians",
             r"Let $\alpha' = b$ and $\Sigma' = L\Sigma + \Sigma L^\top$ with $b$, $L$ continuous in time. "
-            "The flow of "
-            r"the velocity $x \mapsto b + L(x - \alpha)$ is affine and carries $\mathcal{N}(\alpha(0), "
-            r"\Sigma(0))$ to "
-            r"$\mathcal{N}(\alpha(t), \Sigma(t))$, which therefore solves "
-            r"$\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$ weakly wherever $\Gamma_\mu$ is "
-            "that velocity.",
+            r"The flow of the velocity $x \mapsto b + L(x - \alpha)$ is affine and carries "
+            r"$\mathcal{N}(\alpha(0), \Sigma(0))$ to $\mathcal{N}(\alpha(t), \Sigma(t))$, which therefore "
+            r"solves $\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$ weakly wherever $\Gamma_\mu$ "
+            "is that velocity.",
             ("the average of the value", "the velocity is affine", "a maximal solution", "Σ(t) = ΦΣ(0)Φᵀ"),
             "Ambrosio, Gigli, Savaré, Gradient Flows (2008), Lemma 8.1.6",
             _affine_pushforward,

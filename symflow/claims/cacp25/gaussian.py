@@ -22,9 +22,8 @@ def _l2(*, deadline: Deadline) -> Verdict:
 
 _HOLDS = (
     r"From every $\mathcal{N}(\alpha_0, \Sigma_0)$, $\Sigma_0 \succeq 0$ singular or not, "
-    r"$\mathcal{N}(\alpha, \Sigma)$ "
-    r"solves the equation on the maximal interval of existence of the system; existence for all times is not "
-    r"claimed. "
+    r"$\mathcal{N}(\alpha, \Sigma)$ solves the equation on the maximal interval of existence of the system; "
+    "existence for all times is not claimed. "
 )
 _SCALE = (
     r"Any $\beta \ge 0$ and temperature $\tau > 0$, $A := (\beta/\tau)K^\top Q$; "
@@ -53,8 +52,7 @@ CLAIMS = (
         holds=_HOLDS
         + r"$K$ may have any rank: $C = -2K^\top K \preceq 0$, so that $I + 2\Sigma K^\top K$ is invertible.",
         hypotheses=r"Any $\beta \ge 0$ and temperature $\tau > 0$; $Q$ and $K$ stand for "
-        r"$\sqrt{\beta/\tau}$ times the "
-        r"matrices of the score, $A := K^\top Q$.",
+        r"$\sqrt{\beta/\tau}$ times the matrices of the score, $A := K^\top Q$.",
         method=METHOD,
         documented="proved",
         reference="CACP25, Section 4",

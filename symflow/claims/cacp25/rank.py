@@ -21,8 +21,7 @@ CLAIMS = (
         quoted=r"The rank of the covariance is preserved along the flow.",
         holds=r"For softmax and L2 attention without noise, $\Sigma(t) = \Phi(t)\Sigma_0\Phi(t)^\top$ with "
         r"$\Phi(t)$ invertible on the interval of existence, so $\operatorname{rank}\Sigma(t)$ is constant "
-        "there. "
-        r"The rank of a limit as $t \to \infty$ may be lower.",
+        r"there. The rank of a limit as $t \to \infty$ may be lower.",
         hypotheses=r"Any $\beta \ge 0$, temperature $> 0$, $Q$, $K$, $V$, $\Sigma_0 \succeq 0$.",
         method="cases",
         documented="proved",

@@ -19,9 +19,8 @@ def _rank(model: Any, given: Iterable[str] | None = None, *, deadline: Deadline)
 
 
 _HYPOTHESES = (
-    r"Softmax normalisation; the score is quadratic and the value affine in the key; where the second "
-    "derivative $C$ "
-    r"of the score in the key is not shown to be $\preceq 0$, the verdict states the domain "
+    "Softmax normalisation; the score is quadratic and the value affine in the key; where the second "
+    r"derivative $C$ of the score in the key is not shown to be $\preceq 0$, the verdict states the domain "
     r"$\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$."
 )
 
@@ -31,10 +30,8 @@ CLAIMS = (
         title="Gaussian preservation",
         quoted=r"Gaussian initial data stay Gaussian.",
         holds=r"From every $\mathcal{N}(\alpha_0, \Sigma_0)$, singular $\Sigma_0$ included, the equation "
-        r"has the "
-        r"solution $\mathcal{N}(\alpha(t), \Sigma(t))$, where $(\alpha, \Sigma)$ solves the derived "
-        "system, on its "
-        r"maximal interval of existence.",
+        r"has the solution $\mathcal{N}(\alpha(t), \Sigma(t))$, where $(\alpha, \Sigma)$ solves the derived "
+        "system, on its maximal interval of existence.",
         hypotheses=_HYPOTHESES,
         method=METHOD,
         documented="proved",
@@ -47,9 +44,8 @@ CLAIMS = (
         title="Rank invariance",
         quoted=r"The rank of the covariance is constant in finite time.",
         holds=r"Along the Gaussian solution $\Sigma(t) = \Phi(t)\Sigma_0\Phi(t)^\top$ with $\Phi(t)$ "
-        r"invertible, so "
-        r"$\operatorname{rank}\Sigma(t) = \operatorname{rank}\Sigma_0$ on the interval of existence. A limit "
-        r"$t \to \infty$, or a blow-up time, may lower or end it.",
+        r"invertible, so $\operatorname{rank}\Sigma(t) = \operatorname{rank}\Sigma_0$ on the interval of "
+        r"existence. A limit $t \to \infty$, or a blow-up time, may lower or end it.",
         hypotheses=_HYPOTHESES,
         method=METHOD,
         documented="proved",
