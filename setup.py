@@ -1,6 +1,7 @@
-"""Derive the equations of the shipped models, generate their kernels, and compile these and the hand-written runtime.
+"""Derive the shipped models, generate their kernels, and compile these and the hand-written runtime.
 
-Metadata is in pyproject.toml. Every extension is optional: without a compiler symflow installs and runs on NumPy.
+Metadata is in pyproject.toml. Every extension is optional: without a compiler symflow installs and runs on
+NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values in, values out: arrays are checked by name, sizes inferred, and a generated function is bound and called."""
+"""Values in, values out: arrays checked by name, sizes inferred, a generated function bound and called."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def parameters(
     scale = {name: getattr(model, name, 1) for name in SCALE}
     unknown = sorted(set(params) - known - set(scale))
     if unknown:
-        raise InputError(f"parameter {unknown[0]!r} is unknown to {interface.name}; it takes {', '.join(sorted(known))}")
+        raise InputError(
+            f"parameter {unknown[0]!r} is unknown to {interface.name}; it takes {', '.join(sorted(known))}"
+        )
     values: dict[str, FloatArray] = {}
     zeros = frozenset(zero)
     for slot in interface.parameters:
@@ -90,7 +92,9 @@ def parameters(
         elif slot.name in scale:
             values[slot.name] = np.array(_default_scale(slot.name, scale[slot.name], interface))
         elif slot.name not in zeros:
-            raise InputError(f"parameter {slot.name!r} of {interface.name} is missing; give shape {_shape(slot)}")
+            raise InputError(
+                f"parameter {slot.name!r} of {interface.name} is missing; give shape {_shape(slot)}"
+            )
     sizes = Sizes(interface.name)
     sizes.take_all(interface.parameters, values, "parameter")
     for slot in interface.parameters:
@@ -144,7 +148,8 @@ class Sizes:
         known, source = self._known.setdefault(size, (actual, who))
         if known != actual:
             raise InputError(
-                f"{who} has shape {shape}, but {self._owner} needs {wanted} with {size} = {known} from {source}"
+                f"{who} has shape {shape}, but {self._owner} needs {wanted} with {size} = {known}, "
+                f"as {source} has"
             )
 
 
@@ -192,7 +197,9 @@ def complete(
         dims = {}
     if not isinstance(dims, Mapping):
         if len(dims) != len(entry.dimensions):
-            raise InputError(f"dims has {len(dims)} sizes; give {len(entry.dimensions)}: {', '.join(entry.dimensions)}")
+            raise InputError(
+                f"dims has {len(dims)} sizes; give {len(entry.dimensions)}: {', '.join(entry.dimensions)}"
+            )
         dims = dict(zip(entry.dimensions, dims, strict=True))
     for name, value in dims.items():
         if name not in entry.dimensions:
@@ -201,7 +208,9 @@ def complete(
     return _in_order(entry, interface, sizes)
 
 
-def from_length(entry: Entry, interface: Interface, values: Mapping[str, FloatArray], length: int) -> tuple[int, ...]:
+def from_length(
+    entry: Entry, interface: Interface, values: Mapping[str, FloatArray], length: int
+) -> tuple[int, ...]:
     """Return the sizes of a call whose flattened state has ``length`` entries; one size may be unknown.
 
     Raises
@@ -212,14 +221,18 @@ def from_length(entry: Entry, interface: Interface, values: Mapping[str, FloatAr
     sizes = _of_parameters(interface, values)
     unknown = [name for name in entry.dimensions if name not in sizes]
     if len(unknown) > 1:
-        raise InputError(f"sizes {', '.join(unknown)} of {interface.name} are not determined by its parameters")
+        raise InputError(
+            f"sizes {', '.join(unknown)} of {interface.name} are not determined by its parameters"
+        )
     for candidate in range(length + 1) if unknown else (0,):
-        table = {name: sizes[name] if name in sizes else candidate for name in entry.dimensions}
+        table = {n: candidate if n in unknown else sizes[n] for n in entry.dimensions}
         if sum(_extent(slot, table) for slot in entry.inputs) == length:
             return tuple(table[name] for name in entry.dimensions)
     known = ", ".join(f"{name} = {sizes[name]}" for name in entry.dimensions if name in sizes)
     pieces = " + ".join(_shape(slot) for slot in entry.inputs)
-    raise InputError(f"y has {length} entries; {interface.name} {entry.name} needs {pieces} with {known or 'its sizes'}")
+    raise InputError(
+        f"y has {length} entries; {interface.name} {entry.name} needs {pieces} with {known or 'its sizes'}"
+    )
 
 
 def _extent(slot: Slot, table: Mapping[str, int]) -> int:
@@ -267,13 +280,17 @@ def bind(form: Form, name: str, dims: Sequence[int], values: Mapping[str, FloatA
 class NumpyCall:
     """The NumPy text of one entry behind the interface of a compiled call."""
 
-    def __init__(self, form: Form, entry: Entry, dims: Sequence[int], values: Mapping[str, FloatArray]) -> None:
+    def __init__(
+        self, form: Form, entry: Entry, dims: Sequence[int], values: Mapping[str, FloatArray]
+    ) -> None:
         self.size = _state_length(entry, dims, entry.inputs)
         self._function = form.functions[entry.name]
         self._outside = form.functions["OutsideDomain"]
         self._table = dict(zip(entry.dimensions, dims, strict=True))
         self._inputs = entry.inputs
-        self._arguments = [_as_matrix(slot, values[slot.name], form.interface) for slot in form.interface.parameters]
+        self._arguments = [
+            _as_matrix(slot, values[slot.name], form.interface) for slot in form.interface.parameters
+        ]
 
     def __call__(self, t: float, y: FloatArray, dy: FloatArray) -> int:
         """Write the derivative at (t, y) into dy and return the status."""

@@ -56,7 +56,9 @@ def missing() -> Missing | None:
         return Missing("Cython is not installed", "pip install cython")
     header = Path(sysconfig.get_path("include"), "Python.h")
     if not header.exists():
-        return Missing(f"the Python headers are missing ({header})", "install them (Debian: apt install python3-dev)")
+        return Missing(
+            f"the Python headers are missing ({header})", "install them (Debian: apt install python3-dev)"
+        )
     found = compiler()
     return found if isinstance(found, Missing) else None
 
@@ -64,8 +66,8 @@ def missing() -> Missing | None:
 class Builder:
     """The right to build one kernel, and a child process that has Cython loaded; use it as a context manager.
 
-    The child starts at once. Where another process is building the same model, it is stopped again, and entering
-    the context waits for that process to finish.
+    The child starts at once. Where another process is building the same model, it is stopped again, and
+    entering the context waits for that process to finish.
 
     Parameters
     ----------
@@ -101,7 +103,9 @@ class Builder:
             self._lock.acquire()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
         self._lock.release()
         self._stop()
 
@@ -195,7 +199,7 @@ def _failure(code: int, output: str, command: list[str]) -> BuildError:
     who = "Cython" if code == 3 else shlex.join(command)
     shown = "\n".join(f"  {line[:160]}" for line in lines[-_SHOWN:])
     message = (
-        f"this kernel could not be compiled: {who} failed with status {code}. The end of its output:\n{shown}\n"
+        f"this kernel could not be compiled: {who} failed with status {code}. Its output ends:\n{shown}\n"
         "The whole output is in the attribute 'log' of this error.\n"
         "Remedy: check that the compiler works (CC selects another one), or use backend='numpy'."
     )

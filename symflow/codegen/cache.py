@@ -1,8 +1,8 @@
 """Where built kernels live on disk: one folder per kernel, put in place by one rename.
 
-``ROOT/kernels/KEY`` holds ``kernel.so``, ``kernel.pyx`` and ``kernel.json``; the latter is written last and has size
-and SHA-256 of the library, so that nothing truncated is ever loaded. ``ROOT/index/KEY`` maps a model's own text to
-a kernel, so that a hit needs neither derivation nor lowering.
+``ROOT/kernels/KEY`` holds ``kernel.so``, ``kernel.pyx`` and ``kernel.json``; the latter is written last and
+has size and SHA-256 of the library, so that nothing truncated is ever loaded. ``ROOT/index/KEY`` maps a
+model's own text to a kernel, so that a hit needs neither derivation nor lowering.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cache_dir() -> Path:
     chosen = os.environ.get("SYMFLOW_CACHE_DIR")
     if chosen:
         return Path(os.path.abspath(os.path.expanduser(chosen)))
-    if sys.platform.startswith("linux"):  # what platformdirs answers here, without its import time
+    if _platform() == "linux":  # what platformdirs answers here, without its import time
         base = os.environ.get("XDG_CACHE_HOME", "")
         return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "symflow")
     from platformdirs import user_cache_path
@@ -47,8 +47,12 @@ def cache_dir() -> Path:
     return Path(user_cache_path("symflow", appauthor=False))
 
 
+def _platform() -> str:
+    return sys.platform
+
+
 def writable_dir() -> Path:
-    """Return a cache in which kernels can be built: the usual one, else a private temporary one with a warning."""
+    """Return a cache in which kernels can be built: the usual one, else a private one with a warning."""
     root = cache_dir()
     try:
         for name in _FOLDERS:
@@ -67,7 +71,7 @@ def writable_dir() -> Path:
 
 
 def readable_dirs() -> tuple[Path, ...]:
-    """Return the folders in which a kernel may lie: the cache, and the private one if this process made it."""
+    """Return the folders in which a kernel may lie: the cache, and a private one that this process made."""
     root = cache_dir()
     private = _PRIVATE.get(str(root))
     return (root,) if private is None else (root, private)
@@ -78,7 +82,7 @@ _PRIVATE: dict[str, Path] = {}
 
 
 def _private_dir(root: str) -> Path:
-    """Return one temporary cache per process and root; only this user can read it, and it goes with the process."""
+    """Return one temporary cache per process and root; only this user can read it, until the process ends."""
     if root not in _PRIVATE:
         path = Path(tempfile.mkdtemp(prefix="symflow-"))
         for name in _FOLDERS:
@@ -130,7 +134,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def install(folder: Path, key: str, data: dict[str, Any], root: Path) -> Entry:
-    """Complete ``folder`` with ``kernel.json`` and rename it into place; the caller holds the lock of ``key``."""
+    """Complete ``folder`` with ``kernel.json`` and rename it into place; the caller holds the lock."""
     library = (folder / "kernel.so").read_bytes()
     data = {**data, "size": len(library), "sha256": hashlib.sha256(library).hexdigest()}
     (folder / "kernel.json").write_text(json.dumps(data, indent=1), encoding="utf-8")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,10 @@ from symflow.codegen.program import (
 from symflow.codegen.scalars import scalar_text
 
 #: Names that the template and the statements use themselves.
-_RESERVED = ("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "symflow_call", "symflow_linalg", "symflow_entry",
-             "symflow_kernel", "symflow_rhs", "symflow_size", "PyCapsule_New", "capsules", "work", "print")  # fmt: skip
+_RESERVED = (
+    *("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "work", "print", "capsules", "PyCapsule_New"),
+    *("symflow_call", "symflow_linalg", "symflow_entry", "symflow_kernel", "symflow_rhs", "symflow_size"),
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,9 @@ class _Function:
         self.name = name
         self.layout: Layout = layout(program)
         names = [*(a.name for a in program.arrays), *program.dimensions]
-        self.names = identifiers(names, reserved=(*_RESERVED, *(f"b{i}" for i in range(len(self.layout.blocks)))))
+        self.names = identifiers(
+            names, reserved=(*_RESERVED, *(f"b{i}" for i in range(len(self.layout.blocks))))
+        )
         self.coefficients: dict[Expr, str] = {}
 
     def values(self) -> dict[str, Any]:
@@ -114,11 +118,19 @@ class _Function:
             "name": self.name,
             "entry": self.program.name,
             "doc": self._doc(),
-            "locals": [*self._sizes(), *self._states(), *self._parameters(), *self._constants(), *self._results()],
+            "locals": [
+                *self._sizes(),
+                *self._states(),
+                *self._parameters(),
+                *self._constants(),
+                *self._results(),
+            ],
             "body": body,
-            "work": " + ".join([*(self.extent(*block) for block in self.layout.blocks), *self._pivot_sizes()]) or "0",
+            "work": " + ".join([*(self.extent(*block) for block in self.layout.blocks), *self._pivot_sizes()])
+            or "0",
             "sizes": [size.replace("call.dims", "dims") for size in self._sizes()],
-            "solves": bool(self._pivot_sizes()) or any(isinstance(op, RequirePositive) for op in self.program.ops),
+            "solves": bool(self._pivot_sizes())
+            or any(isinstance(op, RequirePositive) for op in self.program.ops),
         }
 
     def _pivot_sizes(self) -> list[str]:
@@ -130,7 +142,10 @@ class _Function:
         return [
             "y = " + ", ".join(f"{names[a.name]} {shape[a]}" for a in p.inputs),
             "dy = " + ", ".join(f"{names[a.name]} {shape[a]}" for a in p.outputs),
-            "params = " + ", ".join(names[a.name] + ("" if a.name in p.scalars else f" {shape[a]}") for a in p.parameters),
+            "params = "
+            + ", ".join(
+                names[a.name] + ("" if a.name in p.scalars else f" {shape[a]}") for a in p.parameters
+            ),
             "dims = " + ", ".join(names[d] for d in p.dimensions),
         ]
 
@@ -139,7 +154,10 @@ class _Function:
 
     def _states(self) -> list[str]:
         lines = []
-        for arrays, base, kind in ((self.program.inputs, "y", "const double"), (self.program.outputs, "dy", "double")):
+        for arrays, base, kind in (
+            (self.program.inputs, "y", "const double"),
+            (self.program.outputs, "dy", "double"),
+        ):
             offset = base
             for array in arrays:
                 lines.append(f"{kind} *{self.names[array.name]} = {offset}")
@@ -234,7 +252,11 @@ def _(op: Combine, f: _Function) -> list[str]:
     out, rows, cols = f.names[op.out.name], f.size(op.out.rows), f.size(op.out.cols)
     if any(t.operand.transposed and 1 not in (t.operand.rows, t.operand.cols) for t in op.terms):
         terms = [_entry(f, t.coefficient, t.operand) for t in op.terms]
-        lines = [f"for i in range({rows}):", f"    for j in range({cols}):", f"        {out}[i*{cols} + j] = {_sum(terms)}"]
+        lines = [
+            f"for i in range({rows}):",
+            f"    for j in range({cols}):",
+            f"        {out}[i*{cols} + j] = {_sum(terms)}",
+        ]
     else:
         terms = [_scaled(f, t.coefficient, f"{f.names[t.operand.array.name]}[i]") for t in op.terms]
         lines = [f"for i in range({f.extent(op.out.rows, op.out.cols)}):", f"    {out}[i] = {_sum(terms)}"]
@@ -291,4 +313,9 @@ def _(op: Solve, f: _Function) -> list[str]:
 @_lines.register
 def _(op: RequirePositive, f: _Function) -> list[str]:
     out, n = f.names[op.out.name], f.size(op.out.rows)
-    return [*f.copy(op.a, op.out), f"status = la.cholesky({n}, {out})", "if status != 0:", "    return status"]
+    return [
+        *f.copy(op.a, op.out),
+        f"status = la.cholesky({n}, {out})",
+        "if status != 0:",
+        "    return status",
+    ]

@@ -1,7 +1,7 @@
-"""From a model and the names of its parameters to something that can be called: shipped, cached, or built now.
+"""From a model and the names of its parameters to something callable: shipped, cached, or built now.
 
-The names select the parametrisation. Which of the three it is, is decided by the model's own text, so that neither
-derivation nor lowering runs where a kernel exists.
+The names select the parametrisation. Which of the three it is, is decided by the model's own text, so that
+neither derivation nor lowering runs where a kernel exists.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import symflow
 from symflow.codegen import cache, interface, shipped
 from symflow.codegen.keys import SCALE, model_key
 from symflow.codegen.load import Form, Missing, load_capsules, log, module_name
-from symflow.codegen.versions import digest, stamp
+from symflow.codegen.versions import digest, package_version, stamp
 from symflow.errors import BackendWarning, BuildError
 
 if TYPE_CHECKING:
@@ -80,7 +79,9 @@ def obtain(model: Any, names: frozenset[str], backend: str) -> Form:
     elif backend == "compiled":
         raise BuildError(f"no compiled kernel of {model.name}: {lacking}")
     form = _printed(model, names)
-    message = f"{model.name} runs on the slower NumPy backend: {lacking}. backend='numpy' silences this warning"
+    message = (
+        f"{model.name} runs on the slower NumPy backend: {lacking}. backend='numpy' silences this warning"
+    )
     warnings.warn(message, BackendWarning, stacklevel=_outside_symflow())
     return form
 
@@ -96,13 +97,14 @@ def _runtime_missing() -> Missing | None:
         importlib.import_module("symflow_ext.call")
     except ImportError as error:
         return Missing(
-            f"the compiled runtime is not installed ({error})", "reinstall symflow where a C compiler is on PATH"
+            f"the compiled runtime is not installed ({error})",
+            "reinstall symflow where a C compiler is on PATH",
         )
     return None
 
 
 def _outside_symflow() -> int:
-    """Return the stack level of the first caller outside the package, so that a warning names the user's line."""
+    """Return the stack level of the first caller outside the package: a warning names the user's line."""
     level = 1
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("symflow."):
@@ -130,7 +132,9 @@ def _from_cache(model: Any, names: frozenset[str]) -> Form | None:
 def _loaded(entry: cache.Entry) -> Form:
     described = interface.from_json(entry.data["interface"])
     capsules = load_capsules(entry.library, module_name(entry.data["key"]))
-    return Form(described, "compiled", lambda: entry.text.read_text(encoding="utf-8"), capsules[described.name])
+    return Form(
+        described, "compiled", lambda: entry.text.read_text(encoding="utf-8"), capsules[described.name]
+    )
 
 
 def _built(model: Any, names: frozenset[str]) -> Form:
@@ -167,7 +171,7 @@ def _cython(model: Any, programs: dict[str, Program]) -> Printed:
     from symflow_ext.contract import abi_hash
 
     kernel = Kernelset(next(iter(programs.values())).model, tuple(programs.values()))
-    return cython_source([kernel], _title(model), abi_hash(), f"symflow {symflow.__version__}")
+    return cython_source([kernel], _title(model), abi_hash(), f"symflow {package_version()}")
 
 
 # --- NumPy -----------------------------------------------------------------------------------------

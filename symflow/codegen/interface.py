@@ -101,7 +101,8 @@ def _slots(rows: Iterable[Any]) -> tuple[Slot, ...]:
 def from_json(data: Mapping[str, Any]) -> Interface:
     """Return the interface that :meth:`Interface.to_json` wrote."""
     entries = tuple(
-        Entry(e["name"], _slots(e["inputs"]), _slots(e["outputs"]), tuple(e["dimensions"])) for e in data["entries"]
+        Entry(e["name"], _slots(e["inputs"]), _slots(e["outputs"]), tuple(e["dimensions"]))
+        for e in data["entries"]
     )
     return Interface(data["name"], _slots(data["parameters"]), tuple(data["scalars"]), entries)
 

@@ -25,7 +25,7 @@ class Kernel:
 
     .. math:: (\alpha, \Sigma) \mapsto (\dot\alpha, \dot\Sigma)
 
-    Made by :func:`compile`. One kernel serves every size, every value of ``beta`` and ``temperature``, and every
+    Made by :func:`compile`. One kernel serves every size, every ``beta`` and ``temperature``, and every
     parametrisation of its model (A, or Q and K; with biases or without): the names of the parameters decide.
 
     Examples
@@ -98,7 +98,9 @@ class Kernel:
         entry = form.interface.entry("moments")
         binding.require_count(entry, state)
         arrays = [binding.array(slot, value) for slot, value in zip(entry.inputs, state, strict=True)]
-        dims = binding.infer(entry, form.interface, values, dict(zip((s.name for s in entry.inputs), arrays, strict=True)))
+        dims = binding.infer(
+            entry, form.interface, values, dict(zip((s.name for s in entry.inputs), arrays, strict=True))
+        )
         call = binding.bind(form, "moments", dims, values)
         return binding.unpack(entry, dims, binding.evaluate(call, float(t), binding.pack(arrays)))
 
@@ -122,7 +124,9 @@ class Kernel:
 
         return binding.Jacobian(self, params)
 
-    def bind(self, entry: str, dims: Mapping[str, int] | Sequence[int] | None, params: Mapping[str, Any]) -> Any:
+    def bind(
+        self, entry: str, dims: Mapping[str, int] | Sequence[int] | None, params: Mapping[str, Any]
+    ) -> Any:
         """Return ``call(t, y, dy)`` for the integrator.
 
         Parameters
@@ -175,7 +179,7 @@ def compile(model_or_derivation: Any, backend: str = "auto", given: Iterable[str
     model_or_derivation : AttentionModel or Derivation
         What to compile.
     backend : str, default "auto"
-        ``"compiled"``; ``"numpy"``; or ``"auto"``: compiled where that is possible, else NumPy with one warning.
+        ``"compiled"``; ``"numpy"``; or ``"auto"``: compiled where possible, else NumPy with one warning.
     given : iterable of str, optional
         Fix the parametrisation by the names of its parameters; by default the names passed later decide.
 
@@ -223,5 +227,7 @@ def source(model_or_derivation: Any, target: str = "cython") -> str:
 def _model_of(model_or_derivation: Any) -> Any:
     model = getattr(model_or_derivation, "model", model_or_derivation)
     if not callable(getattr(model, "statement", None)):
-        raise InputError(f"{model_or_derivation!r} is neither a model nor a derivation; pass e.g. symflow.Softmax()")
+        raise InputError(
+            f"{model_or_derivation!r} is neither a model nor a derivation; pass e.g. symflow.Softmax()"
+        )
     return model

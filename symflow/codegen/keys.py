@@ -32,7 +32,7 @@ def model_key(model: Any, names: frozenset[str] | None = None) -> str:
 
 
 def declared(model: Any) -> str:
-    """Return the declared lines of the model; of a class that overrides methods, the derived statements too."""
+    """Return the declared lines of the model; of a class that overrides methods, its statements too."""
     from symflow.models.attention.model import AttentionModel
 
     names = [f.name for f in dataclasses.fields(model)] if dataclasses.is_dataclass(model) else []

@@ -39,7 +39,7 @@ class _Group:
 
 
 def layout(program: Program) -> Layout:
-    """Assign memory: chains of in-place operations share a block, blocks are reused once their value is dead."""
+    """Assign memory: in-place operations share a block, blocks are reused once their value is dead."""
     last_use = _last_use(program)
     root = _in_place_roots(program, last_use)
     outputs = {root[out]: out for out in program.outputs}
@@ -93,7 +93,11 @@ def _share(groups: list[_Group]) -> tuple[tuple[Block, ...], dict[Array, int]]:
     busy_until: list[int] = []
     place: dict[Array, int] = {}
     for group in sorted(groups, key=lambda g: g.first):
-        same = (i for i, block in enumerate(blocks) if _same_size(block, group.shape) and busy_until[i] < group.first)
+        same = (
+            i
+            for i, block in enumerate(blocks)
+            if _same_size(block, group.shape) and busy_until[i] < group.first
+        )
         number = next(same, len(blocks))
         if number == len(blocks):
             blocks.append(group.shape)

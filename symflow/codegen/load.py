@@ -1,4 +1,4 @@
-"""Loading a built kernel: the only part of the build that runs where the kernel exists, hence light to import."""
+"""Loading a built kernel: what runs where the kernel exists already, hence light to import."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def module_name(key: str) -> str:
 
 def load_capsules(library: Path, module: str) -> dict[str, Any]:
     """Load an extension module from a file and return its capsules by name."""
-    spec = importlib.util.spec_from_file_location(module, library, loader=ExtensionFileLoader(module, str(library)))
+    spec = importlib.util.spec_from_file_location(
+        module, library, loader=ExtensionFileLoader(module, str(library))
+    )
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)

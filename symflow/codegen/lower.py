@@ -1,12 +1,13 @@
 r"""Lowering: from a flow to the programs of its generated functions.
 
 ``moments``
-    :math:`(\alpha, \Sigma) \mapsto (\alpha', \Sigma')`, with :math:`\Sigma' = M + M^\top`, :math:`M = L\Sigma`.
+    :math:`(\alpha, \Sigma) \mapsto (\alpha', \Sigma')` with :math:`\Sigma' = M + M^\top`,
+    :math:`M = L\Sigma`.
 ``factor``
     :math:`(\alpha, F) \mapsto (\alpha', LF)` for :math:`\Sigma = FF^\top`, which is never formed.
 ``tangent``
-    :math:`(\alpha, \Sigma, \delta\alpha, \delta\Sigma)` to the derivative of ``moments`` in that direction, exact for
-    every :math:`\delta\Sigma`, symmetric or not.
+    :math:`(\alpha, \Sigma, \delta\alpha, \delta\Sigma)` to the derivative of ``moments`` in that direction,
+    exact for every :math:`\delta\Sigma`, symmetric or not.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def lower(flow: Flow) -> dict[str, Program]:
 
 
 def programs_of(model: Any, names: frozenset[str]) -> dict[str, Program]:
-    """Return the programs of a model for the parameter ``names``, with ``beta`` and ``temperature`` as arguments."""
+    """Return the programs of a model for the parameter ``names``; beta and temperature are arguments."""
     from symflow.derive.closure import gaussian_closure
 
     return lower(gaussian_closure(model.with_symbolic_scale(), names).flow)
@@ -63,7 +64,9 @@ def _refuse_unknown_symbols(flow: Flow) -> None:
         atoms = drift.free_symbols
         unknown = sorted({s.name for s in atoms} - known)
         if unknown:
-            raise InputError(f"symbol {unknown[0]!r} in the drift of {flow.name} is neither a state nor a parameter")
+            raise InputError(
+                f"symbol {unknown[0]!r} in the drift of {flow.name} is neither a state nor a parameter"
+            )
 
 
 def _size(size: Any) -> Size:
@@ -71,7 +74,11 @@ def _size(size: Any) -> Size:
 
 
 def _array(name: str, like: Any) -> Array:
-    return Array(name, *(_size(n) for n in getattr(like, "shape", ()))) if hasattr(like, "shape") else Array(name, 1, 1)
+    return (
+        Array(name, *(_size(n) for n in getattr(like, "shape", ())))
+        if hasattr(like, "shape")
+        else Array(name, 1, 1)
+    )
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -104,7 +111,9 @@ class _Frame:
         matrices = (p for p in self.parameters if p.name not in self.scalars)
         return Emitter((*inputs, *matrices), self.weights, reserved=self.taken)
 
-    def program(self, name: str, inputs: tuple[Array, ...], outputs: tuple[Array, ...], emitter: Emitter) -> Program:
+    def program(
+        self, name: str, inputs: tuple[Array, ...], outputs: tuple[Array, ...], emitter: Emitter
+    ) -> Program:
         """Return the finished program."""
         ops = tuple(emitter.ops)
         args = (inputs, outputs, self.parameters, self.scalars, self.dimensions, ops)

@@ -1,4 +1,4 @@
-"""Identifiers: any name a user may give a parameter becomes a valid, distinct identifier in C, Cython and Python."""
+"""Identifiers: any name of a parameter becomes a valid, distinct identifier in C, Cython and Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ auto bool break case char const continue default do double else enum extern floa
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
 asm main NULL true false complex
 """
-_CYTHON_WORDS = "cdef cpdef cimport ctypedef gil include namespace new nogil object operator public ptrdiff_t api DEF IF"
+_CYTHON_WORDS = (
+    "cdef cpdef cimport ctypedef gil include namespace new nogil object operator public ptrdiff_t api DEF IF"
+)
 _WORDS = frozenset((_C_WORDS + _CYTHON_WORDS).split()) | {*keyword.kwlist, *keyword.softkwlist}
 
 

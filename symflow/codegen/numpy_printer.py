@@ -1,4 +1,4 @@
-"""Program → readable NumPy source: the fallback without a compiler, and a witness for the compiled kernels."""
+"""Program → readable NumPy source: the fallback without a compiler, a witness for compiled kernels."""
 
 from __future__ import annotations
 
@@ -70,10 +70,18 @@ def _function(program: Program) -> str:
 
 def _docstring(program: Program, names: Mapping[str, str]) -> list[str]:
     """Return the docstring: model, arguments with shapes, results."""
-    described = [f"{names[a.name]} : ({a.rows}, {a.cols}) array" for a in (*program.inputs, *program.matrices)]
+    described = [
+        f"{names[a.name]} : ({a.rows}, {a.cols}) array" for a in (*program.inputs, *program.matrices)
+    ]
     described += [f"{names[name]} : float" for name in program.scalars]
     results = [f"{names[a.name]} : ({a.rows}, {a.cols}) array" for a in program.outputs]
-    text = [f'"""Right-hand side {program.name!r} of {program.model}.', "", "Parameters", "----------", *described]
+    text = [
+        f'"""Right-hand side {program.name!r} of {program.model}.',
+        "",
+        "Parameters",
+        "----------",
+        *described,
+    ]
     return [f"    {line}".rstrip() for line in [*text, "", "Returns", "-------", *results, '"""']]
 
 

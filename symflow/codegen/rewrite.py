@@ -5,8 +5,8 @@ Two rules need mathematics:
 .. math:: (I + UW)^{-1}U = U(I + WU)^{-1}, \qquad (I + UW)^{-1} = I - U(I + WU)^{-1}W,
 
 applied where ``WU`` is smaller than ``UW``: with Σ = FFᵀ a solve of size d becomes one of size r. The rest is
-bookkeeping: common prefixes and suffixes are factored out when that is cheaper, chains are bracketed by dynamic
-programming, and sub-products that exist already cost nothing.
+bookkeeping: common prefixes and suffixes are factored out when that is cheaper, chains are bracketed by
+dynamic programming, and sub-products that exist already cost nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from dataclasses import dataclass
 from sympy import Expr
 
 from symflow.codegen.program import ONE, Size
-from symflow.codegen.words import Letter, Sum, Word, add, collect, identity, invert, multiply, scale, transpose_word
+from symflow.codegen.words import (
+    Letter,
+    Sum,
+    Word,
+    add,
+    collect,
+    identity,
+    invert,
+    multiply,
+    scale,
+    transpose_word,
+)
 
 #: Sizes assumed when costs are compared: d ≥ k ≥ r ≥ 1. Any other sizes are right, just not cheapest.
 _TYPICAL = (64, 48, 40, 36)
@@ -209,7 +220,9 @@ class Planner:
             terms.append((coefficient, plan))
         return cost, Total(s.rows, s.cols, tuple(terms), diagonal, s)
 
-    def _group(self, s: Sum, group: list[tuple[Expr, Word]], at_front: bool) -> tuple[Expr, tuple[float, Plan]]:
+    def _group(
+        self, s: Sum, group: list[tuple[Expr, Word]], at_front: bool
+    ) -> tuple[Expr, tuple[float, Plan]]:
         """Plan ``Σ c·word`` of words with a common front or end as common · (Σ c·rest)."""
         common = group[0][0]
         if len(group) == 1:
@@ -235,11 +248,15 @@ class Planner:
                     best[i, i + width] = (0.0, Leaf(word, parts[i][1].rows, parts[i + width - 1][1].cols))
                     continue
                 # On a tie products start from the left: VΣA is then there for the mean, too.
-                options = [self._pair(best[i, j], best[j, i + width], word) for j in range(i + width - 1, i, -1)]
+                options = [
+                    self._pair(best[i, j], best[j, i + width], word) for j in range(i + width - 1, i, -1)
+                ]
                 best[i, i + width] = min(options, key=lambda option: option[0])
         return best[0, n]
 
-    def _pair(self, left: tuple[float, Plan], right: tuple[float, Plan], word: Word | None) -> tuple[float, Plan]:
+    def _pair(
+        self, left: tuple[float, Plan], right: tuple[float, Plan], word: Word | None
+    ) -> tuple[float, Plan]:
         w = self._weights
         rows, inner, cols = w(left[1].rows), w(left[1].cols), w(right[1].cols)
         cost = left[0] + right[0] + rows * inner * cols

@@ -30,8 +30,8 @@ def scalar_text(expression: Any, names: Mapping[str, str]) -> str:
     Examples
     --------
     >>> from sympy import Rational, Symbol
-    >>> scalar_text(Rational(1, 3) * Symbol("beta") / Symbol("temperature"), {"beta": "b", "temperature": "c"})
-    '(1.0/3.0)*b/c'
+    >>> scalar_text(Rational(1, 3) * Symbol("beta"), {"beta": "b"})
+    '(1.0/3.0)*b'
     """
     if expression.is_number:
         return _number(expression)
@@ -47,7 +47,9 @@ def scalar_text(expression: Any, names: Mapping[str, str]) -> str:
         base = scalar_text(expression.base, names)
         power = "*".join([base] * abs(int(expression.exp)))
         return power if expression.exp > 0 else f"1.0/({power})"
-    raise InputError(f"no code can be generated for the coefficient {expression}; use rational functions of scalars")
+    raise InputError(
+        f"no code can be generated for the coefficient {expression}; use rational functions of scalars"
+    )
 
 
 def _number(value: Any) -> str:
@@ -65,7 +67,9 @@ def _product(expression: Any, names: Mapping[str, str]) -> str:
     above = [] if number == 1 else [_number(number)]
     below: list[str] = []
     for factor in rest.as_ordered_factors():
-        inverse = isinstance(factor, Pow) and factor.exp.is_Integer and factor.exp < 0 and not factor.is_number
+        inverse = (
+            isinstance(factor, Pow) and factor.exp.is_Integer and factor.exp < 0 and not factor.is_number
+        )
         (below if inverse else above).append(scalar_text(1 / factor if inverse else factor, names))
     numerator = "*".join(above) or "1.0"
     if not below:

@@ -1,4 +1,4 @@
-"""Kernels of the shipped models: ``setup.py`` writes and compiles them, a wheel carries them, no compiler is needed.
+"""Kernels of the shipped models: ``setup.py`` writes and compiles them, a wheel carries them.
 
 One module per variant holds every parametrisation; ``index.json`` says which module serves which model.
 """
@@ -11,10 +11,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import symflow
 from symflow.codegen.interface import from_json, of_programs
 from symflow.codegen.keys import model_key
 from symflow.codegen.load import Form
+from symflow.codegen.versions import package_version
 
 INDEX = "index.json"
 
@@ -33,7 +33,7 @@ def index() -> dict[str, Any]:
 
 
 def find(model: Any, names: frozenset[str]) -> Form | None:
-    """Return the compiled form of a shipped model, or None: another model, or other sources than at build time."""
+    """Return the compiled form of a shipped model, or None: not shipped, or changed since the build."""
     found = index()["forms"].get(model_key(model, names))
     if found is None:
         return None
@@ -43,7 +43,9 @@ def find(model: Any, names: frozenset[str]) -> Form | None:
         return None  # optional at build time: it may not have been compiled
     described = from_json(found["interface"])
     path = Path(str(module.__file__)).with_name(f"{found['module']}.pyx")
-    return Form(described, "compiled", lambda: path.read_text(encoding="utf-8"), module.capsules[described.name])
+    return Form(
+        described, "compiled", lambda: path.read_text(encoding="utf-8"), module.capsules[described.name]
+    )
 
 
 def generate(folder: Path) -> list[str]:
@@ -69,7 +71,9 @@ def generate(folder: Path) -> list[str]:
         parametrisations = model.parametrisations()
         defaults[model_key(model)] = sorted(parametrisations[0])
         (folder / f"{name}.pyx").write_text(_module(name, model, parametrisations, forms), encoding="utf-8")
-    (folder / INDEX).write_text(json.dumps({"defaults": defaults, "forms": forms}, indent=1), encoding="utf-8")
+    (folder / INDEX).write_text(
+        json.dumps({"defaults": defaults, "forms": forms}, indent=1), encoding="utf-8"
+    )
     return list(models)
 
 
@@ -85,4 +89,4 @@ def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any])
         described = of_programs(programs)
         sets.append(Kernelset(described.name, tuple(programs.values())))
         forms[model_key(model, names)] = {"module": name, "interface": described.to_json()}
-    return cython_source(sets, model.title, abi_hash(), f"symflow {symflow.__version__}").text
+    return cython_source(sets, model.title, abi_hash(), f"symflow {package_version()}").text

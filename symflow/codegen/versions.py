@@ -1,24 +1,24 @@
 """What a cache entry depends on besides its source: versions, platform, processor, compiler flags, generator.
 
-Everything here works without importing NumPy, SciPy, Cython or a compiler: a cached kernel must load in milliseconds.
+Everything here works without importing NumPy, SciPy or Cython: a cached kernel must load in milliseconds.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import os
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-import symflow
-
 #: Packages whose version is part of every cache key.
 PACKAGES = ("cython", "numpy", "scipy", "sympy")
 
-#: Flags of every kernel: the work is in the runtime's products, so -O1 costs nothing and compiles faster. Never -ffast-math: loading such a library flushes denormals for the whole process.
+#: Flags of every kernel: the work is in the runtime's products, so -O1 costs nothing and compiles faster.
+#: Never -ffast-math: loading such a library flushes denormals for the whole process.
 COMPILE_FLAGS = ("-O1", "-fPIC", "-DNDEBUG", "-fno-math-errno", "-ffp-contract=off", "-w")
 
 #: Flags that a compiler may refuse; the kernel is then built without them.
@@ -75,7 +75,7 @@ def _cpu_flags() -> str:
 @functools.lru_cache(maxsize=1)
 def generator_hash() -> str:
     """Return a hash of the sources that turn a model into text: a change there outdates every kernel."""
-    root = Path(symflow.__file__).parent
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for room in ("algebra", "codegen", "derive", "models"):
         for folder, folders, files in os.walk(root / room):
@@ -88,12 +88,17 @@ def generator_hash() -> str:
     return digest.hexdigest()[:32]
 
 
+def package_version() -> str:
+    """Return the version of symflow."""
+    return str(importlib.import_module("symflow").__version__)
+
+
 def stamp() -> dict[str, str]:
     """Return everything that a compiled kernel depends on besides its source."""
     from symflow_ext.contract import abi_hash
 
     return {
-        "symflow": symflow.__version__,
+        "symflow": package_version(),
         "generator": generator_hash(),
         "abi": abi_hash(),
         "python": sys.version.split()[0] + "-" + (sys.implementation.cache_tag or ""),

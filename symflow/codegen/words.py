@@ -128,8 +128,8 @@ def invert(s: Sum) -> Sum:
 def derivative(s: Sum, directions: Mapping[str, Sum]) -> Sum:
     """Return the derivative of ``s`` when each named matrix moves in its direction.
 
-    The letters of an inverse follow d(M⁻¹) = −M⁻¹ dM M⁻¹. Differentiating words that are pushed through already
-    keeps their small inverses and the terms that would otherwise cancel in floating point.
+    An inverse moves by d(M⁻¹) = −M⁻¹ dM M⁻¹. Differentiating words that are pushed through already keeps
+    their small inverses, and terms that cancel exactly never appear.
     """
     terms: list[tuple[Expr, Word]] = []
     for coefficient, word in s.terms:
@@ -167,7 +167,9 @@ def _size(size: Any) -> Size:
 
 @functools.singledispatch
 def _expand(node: Any, bindings: Mapping[str, Sum]) -> Sum:
-    raise InputError(f"no code can be generated for {type(node).__name__} in {node}; use sums, products and inverses")
+    raise InputError(
+        f"no code can be generated for {type(node).__name__} in {node}; use sums, products and inverses"
+    )
 
 
 def _rule(kind: type) -> Callable[[Any], Any]:

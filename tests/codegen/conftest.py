@@ -20,7 +20,9 @@ BETA, TEMPERATURE = Symbol("beta", nonnegative=True), Symbol("temperature", posi
 ONE = Identity(D)
 
 
-def covariance_flow(name: str, mean: Any, gradient: Any, parameters: tuple[Any, ...], tilt: Any = None) -> Flow:
+def covariance_flow(
+    name: str, mean: Any, gradient: Any, parameters: tuple[Any, ...], tilt: Any = None
+) -> Flow:
     """Return the flow α' = mean, Σ' = LΣ + ΣLᵀ."""
     sizes = [D, K_SIZE] if any(K_SIZE in getattr(p, "shape", ()) for p in parameters) else [D]
     drift = (mean, gradient * SIGMA + SIGMA * gradient.T)
@@ -36,7 +38,9 @@ def softmax_flow() -> Flow:
     """Softmax attention in terms of A."""
     a, v = _square("A"), _square("V")
     s = BETA / TEMPERATURE
-    return covariance_flow("softmax-A", v * (ONE + s * SIGMA * a) * ALPHA, s * v * SIGMA * a, (a, v, BETA, TEMPERATURE))
+    return covariance_flow(
+        "softmax-A", v * (ONE + s * SIGMA * a) * ALPHA, s * v * SIGMA * a, (a, v, BETA, TEMPERATURE)
+    )
 
 
 def l2_flow() -> Flow:
@@ -99,7 +103,7 @@ class Point:
 
 
 def point(flow: Flow, seed: int = 0, d: int = 5, k: int = 3, r: int = 2) -> Point:
-    """Draw one point, well conditioned at any size; C is small, so that the tilted flow is inside its domain."""
+    """Draw one point, well conditioned at any size; C is small: the tilted flow is inside its domain."""
     rng = np.random.default_rng(seed)
     sizes = {"d": d, "k": k}
     factor = rng.normal(size=(d, r)) / np.sqrt(r)

@@ -42,7 +42,7 @@ with warnings.catch_warnings(record=True) as caught:
     start = time.perf_counter()
     kernel = compile(MODEL, backend="BACKEND")
     wall = time.perf_counter() - start
-    mean, cov = kernel(0.0, [1.0, 0.0], [[1.0, 0.0], [0.0, 2.0]], A=[[1.0, 2.0], [0.0, 1.0]], V=[[1.0, 0.0], [0.0, 1.0]])
+    mean, cov = kernel(0.0, [1, 0], [[1, 0], [0, 2]], A=[[1, 2], [0, 1]], V=[[1, 0], [0, 1]])
 print(json.dumps({"cov": cov.tolist(), "backend": kernel.backend, "log": lines, "wall": wall,
                   "warnings": [[w.category.__name__, str(w.message)] for w in caught]}))
 """
@@ -65,7 +65,8 @@ def counter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert not isinstance(real, build.Missing)
     wrapper = tmp_path / "a compiler"
     wrapper.write_text(
-        f'#!/bin/sh\ncase " $* " in *" -fopenmp "*) exit 1;; esac\necho call >> "{log}"\nexec {" ".join(real)} "$@"\n'
+        '#!/bin/sh\ncase " $* " in *" -fopenmp "*) exit 1;; esac\n'
+        f'echo call >> "{log}"\nexec {" ".join(real)} "$@"\n'
     )
     wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("CC", f"'{wrapper}'")
@@ -80,7 +81,9 @@ def value(kernel: Any) -> Any:
     return kernel(0.0, [1.0, 0.0], np.diag([1.0, 2.0]), A=[[1.0, 2.0], [0.0, 1.0]], V=np.eye(2))[1].tolist()
 
 
-def start(model: str = f"Attention({SCORE!r})", backend: str = "auto", **environment: str) -> subprocess.Popen[str]:
+def start(
+    model: str = f"Attention({SCORE!r})", backend: str = "auto", **environment: str
+) -> subprocess.Popen[str]:
     code = SCRIPT.replace("MODEL", model).replace("BACKEND", backend)
     env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     pipe = subprocess.PIPE
@@ -148,7 +151,9 @@ def test_damaged_entry_is_rebuilt(folder: Path, counter: Path, damage: str) -> N
     nothing_partial(folder)
 
 
-@pytest.mark.parametrize("field", ["symflow", "python", "numpy", "cython", "scipy", "platform", "flags", "cpu", "abi"])
+@pytest.mark.parametrize(
+    "field", ["symflow", "python", "numpy", "cython", "scipy", "platform", "flags", "cpu", "abi"]
+)
 def test_entry_of_another_version_is_not_loaded(field: str, tmp_path: Path) -> None:
     """B056: neither its stamp nor its key fits."""
     now = versions.stamp()
@@ -307,7 +312,10 @@ def test_info_and_clear(folder: Path) -> None:
 
 
 def test_flags_never_flush_denormals() -> None:
-    assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"} & {*versions.COMPILE_FLAGS, *versions.OPTIONAL_FLAGS}
+    assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"} & {
+        *versions.COMPILE_FLAGS,
+        *versions.OPTIONAL_FLAGS,
+    }
 
 
 def test_log_names_hit_and_miss(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -337,8 +345,16 @@ def test_every_shipped_model_is_generated_in_every_parametrisation(tmp_path: Pat
 def test_installed_kernels_need_neither_cython_nor_compiler(tmp_path: Path) -> None:
     if shipped.find(Softmax(), Softmax().parametrisations()[0]) is None:
         pytest.skip("this checkout was not built by setup.py, or has changed since")
-    code = "import sys; sys.modules['Cython'] = None; from symflow import *; print(compile(Softmax(), backend='compiled'))"
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": "/nonexistent", "SYMFLOW_CACHE_DIR": str(tmp_path / "c")}
+    code = (
+        "import sys; sys.modules['Cython'] = None; from symflow import Softmax, compile; "
+        "print(compile(Softmax(), backend='compiled'))"
+    )
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PATH": "/nonexistent",
+        "SYMFLOW_CACHE_DIR": str(tmp_path / "c"),
+    }
     out = subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True)
     assert out.stdout.startswith("Kernel(softmax-A;")
     assert not (tmp_path / "c").exists()

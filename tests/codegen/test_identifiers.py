@@ -8,7 +8,23 @@ import pytest
 
 from symflow.codegen.names import identifiers
 
-HOSTILE = [r"\alpha", "alpha", "β", "beta", "Σ_0", "Sigma_0", "x'", "x y", "x_y", "lambda", "double", "1a", "", "漢", "∇"]
+HOSTILE = [
+    r"\alpha",
+    "alpha",
+    "β",
+    "beta",
+    "Σ_0",
+    "Sigma_0",
+    "x'",
+    "x y",
+    "x_y",
+    "lambda",
+    "double",
+    "1a",
+    "",
+    "漢",
+    "∇",
+]
 
 
 def test_distinct_valid_identifiers() -> None:

@@ -85,10 +85,14 @@ def test_any_matrix_gives_the_same_numbers(kernel: Kernel, convert: Callable[[An
 
 def test_integers_and_single_precision_become_double(kernel: Kernel) -> None:
     """C034, C044: nothing is truncated."""
-    mean, cov = kernel(0.0, np.float32([0.5, 0]), np.eye(2, dtype=int), A=[[1, 0], [0, 3]], V=np.eye(2, dtype=np.int8) * 1)
+    mean, cov = kernel(
+        0.0, np.float32([0.5, 0]), np.eye(2, dtype=int), A=[[1, 0], [0, 3]], V=np.eye(2, dtype=np.int8) * 1
+    )
     assert_allclose(mean, [1.0, 0.0])
     assert_allclose(cov, [[2.0, 0.0], [0.0, 6.0]])
-    third, _ = kernel(0.0, [1, 2], np.eye(2, dtype=int), A=[[0, 0], [0, 0]], V=[[1, 0], [0, 1]], temperature=3)
+    third, _ = kernel(
+        0.0, [1, 2], np.eye(2, dtype=int), A=[[0, 0], [0, 0]], V=[[1, 0], [0, 1]], temperature=3
+    )
     assert_allclose(third, [1.0, 2.0])
 
 

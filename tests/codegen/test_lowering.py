@@ -31,7 +31,9 @@ def close(a: Any, b: Any) -> None:
 
 def test_moments_equal_the_drift(flow: Flow, make: Any) -> None:
     at = make.point(flow)
-    mean, cov = run(lower(flow))["moments"](*at.arguments(["alpha", "Sigma", *(p.name for p in flow.parameters)]))
+    mean, cov = run(lower(flow))["moments"](
+        *at.arguments(["alpha", "Sigma", *(p.name for p in flow.parameters)])
+    )
     close(mean, make.numeric(flow.drift[0], at.values))
     close(cov, make.numeric(flow.drift[1], at.values))
     assert (cov == cov.T).all()
@@ -56,7 +58,9 @@ def test_tangent_equals_the_gateaux_derivative(flow: Flow, make: Any) -> None:
     half = gateaux(flow.covariance.velocity_gradient * make.sigma, directions)
     exact = make.numeric(half, {**at.values, **delta})
     parameters = at.arguments([p.name for p in flow.parameters])
-    mean, cov = run(lower(flow))["tangent"](at.values["alpha"], at.values["Sigma"], *delta.values(), *parameters)
+    mean, cov = run(lower(flow))["tangent"](
+        at.values["alpha"], at.values["Sigma"], *delta.values(), *parameters
+    )
     close(mean, make.numeric(gateaux(flow.drift[0], directions), {**at.values, **delta}))
     close(cov, exact + exact.T)
 

@@ -67,11 +67,15 @@ def evaluate_all(form: Form, at: Any, d: int, k: int, r: int) -> dict[str, np.nd
 
 def require_equal(a: dict[str, Any], b: dict[str, Any]) -> None:
     for name in a:
-        np.testing.assert_allclose(a[name], b[name], rtol=0, atol=AGREE * max(1.0, float(np.abs(b[name]).max())))
+        np.testing.assert_allclose(
+            a[name], b[name], rtol=0, atol=AGREE * max(1.0, float(np.abs(b[name]).max()))
+        )
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 1), (5, 3, 2), (70, 20, 7)])
-def test_compiled_equals_numpy(built: dict[str, tuple[Form, Form]], flow: Flow, make: Any, sizes: Any) -> None:
+def test_compiled_equals_numpy(
+    built: dict[str, tuple[Form, Form]], flow: Flow, make: Any, sizes: Any
+) -> None:
     d, k, r = sizes
     at = make.point(flow, 1, d, k, r)
     compiled, printed = built[flow.name]
@@ -105,13 +109,31 @@ def test_singular_solve_both_report(built: dict[str, tuple[Form, Form]], make: A
 
 def test_hostile_names_compile(make: Any) -> None:
     """C027, C030: names that are keywords, Greek, equal after sanitising, or those of our own variables."""
-    names = [r"\alpha", "β", "Σ_0", "x'", "x y", "lambda", "double", "y", "dy", "la", "w0", "b0", "c0", "i", "k0_moments"]
+    names = [
+        r"\alpha",
+        "β",
+        "Σ_0",
+        "x'",
+        "x y",
+        "lambda",
+        "double",
+        "y",
+        "dy",
+        "la",
+        "w0",
+        "b0",
+        "c0",
+        "i",
+        "k0_moments",
+    ]
     symbols = [MatrixSymbol(name, make.d, make.d) for name in names]
     total = symbols[0]
     for symbol in symbols[1:]:
         total = total + symbol
     scalar = Symbol("nogil", real=True)
-    flow = make.covariance_flow(r"odd \name", total * make.alpha, scalar * total * make.sigma, (*symbols, scalar))
+    flow = make.covariance_flow(
+        r"odd \name", total * make.alpha, scalar * total * make.sigma, (*symbols, scalar)
+    )
     compiled, printed = forms(flow)
     at = make.point(flow)
     found = evaluate_all(compiled, at, 5, 3, 2)
@@ -126,7 +148,9 @@ def test_rationals_are_not_divided_as_integers(make: Any) -> None:
     flow = Flow("half", (make.alpha,), (half + Rational(1, 3) * make.alpha,), (), (make.d,))
     compiled, _ = forms(flow)
     call = binding.bind(compiled, "moments", (3,), {})
-    np.testing.assert_allclose(binding.evaluate(call, 0.0, np.array([1.0, 2.0, 3.0])), np.array([1, 2, 3]) * 5 / 6)
+    np.testing.assert_allclose(
+        binding.evaluate(call, 0.0, np.array([1.0, 2.0, 3.0])), np.array([1, 2, 3]) * 5 / 6
+    )
 
 
 def test_source_depends_on_no_number() -> None:
@@ -137,7 +161,16 @@ def test_source_depends_on_no_number() -> None:
 
 def test_docstring_names_model_arguments_shapes_and_key() -> None:
     document = source(L2())
-    for part in ("l2: s(x, y)", "l2-QK", "alpha (d, 1)", "F (d, r)", "Q (k, d)", "params = Q", "symflow 0.", "key: "):
+    for part in (
+        "l2: s(x, y)",
+        "l2-QK",
+        "alpha (d, 1)",
+        "F (d, r)",
+        "Q (k, d)",
+        "params = Q",
+        "symflow 0.",
+        "key: ",
+    ):
         assert part in document, part
     assert "memoryview" not in document
     assert "numpy" not in document
@@ -145,7 +178,9 @@ def test_docstring_names_model_arguments_shapes_and_key() -> None:
 
 def test_numpy_text_is_a_module_with_docstrings() -> None:
     tree = ast.parse(source(L2(), target="numpy"))
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    functions = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    ]
     assert [f.name for f in functions] == ["moments", "factor", "tangent"]
     assert all("Parameters" in (ast.get_docstring(f) or "") for f in functions)
 
@@ -154,13 +189,22 @@ def test_numpy_text_is_a_module_with_docstrings() -> None:
 def test_text_is_the_same_in_every_process(target: str) -> None:
     """C041: no order of a set or salted hash leaks into text or key."""
     code = (
-        "from symflow import L2; from symflow.codegen.forms import text; from symflow.codegen.keys import declared; "
-        "import sys; m = L2(); n = frozenset(['Q', 'K', 'V', 'bq', 'bk', 'bv', 'bo']); "
+        "from symflow import L2; from symflow.codegen.forms import text; import sys; "
+        "from symflow.codegen.keys import declared; m = L2(); "
+        "n = frozenset(['Q', 'K', 'V', 'bq', 'bk', 'bv', 'bo']); "
         f"sys.stdout.buffer.write((text(m, n, {target!r}) + declared(m)).encode())"
     )
     outputs = set()
     for seed in ("0", "1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])}
-        outputs.add(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
+        outputs.add(
+            subprocess.run(
+                [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+            ).stdout
+        )
     assert len(outputs) == 1
-    assert outputs.pop().decode().startswith(text(L2(), frozenset(["Q", "K", "V", "bq", "bk", "bv", "bo"]), target))
+    assert (
+        outputs.pop()
+        .decode()
+        .startswith(text(L2(), frozenset(["Q", "K", "V", "bq", "bk", "bv", "bo"]), target))
+    )

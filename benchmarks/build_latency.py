@@ -1,0 +1,123 @@
+"""How long a user waits for a compiled callable: cold (nothing cached), from the cache, and shipped.
+
+    python benchmarks/build_latency.py [--runs 5]
+
+Every run is a fresh process. Timed is what follows ``import symflow, sympy``: importing the rest of symflow,
+reading the expression, and all else up to a kernel that can be called. "+ first call" adds importing NumPy and
+the first evaluation. The ratio is measured time over target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+CHILD = """
+import sys, time
+sys.path.insert(0, {root!r})
+import symflow, sympy
+start = time.perf_counter()
+from symflow import Attention, L2, Softmax, compile
+kernel = compile({model}, backend="compiled")
+ready = time.perf_counter()
+import numpy as np
+eye = np.eye(3)
+kernel(0.0, np.ones(3), eye, **{{name: eye for name in {names!r}}})
+print(ready - start, time.perf_counter() - start)
+"""
+
+#: Label, model, parameters, and the target in seconds for a cold process.
+CASES = (
+    ("user expression, C = 0", 'Attention("dot(Q*x, K*y)")', "QKV"),
+    ("user expression, tilted", 'Attention("dot(Q*x, K*y) - norm2(K*y)")', "QKV"),
+)
+SHIPPED = (("Softmax", "Softmax()", "AV"), ("L2", "L2()", "QKV"))
+COLD_TARGET, CACHED_TARGET = 1.0, 0.030
+
+
+def once(model: str, names: str, folder: Path) -> tuple[float, float]:
+    """Run one fresh process with ``folder`` as cache."""
+    code = CHILD.format(root=str(ROOT), model=model, names=names)
+    env = {**os.environ, "SYMFLOW_CACHE_DIR": str(folder)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    ready, called = map(float, done.stdout.split())
+    return ready, called
+
+
+def measure(model: str, names: str, runs: int) -> dict[str, list[tuple[float, float]]]:
+    """Return the times of cold and cached processes."""
+    cold, cached = [], []
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory() as folder:
+            cold.append(once(model, names, Path(folder)))
+            cached.append(once(model, names, Path(folder)))
+    return {"cold": cold, "cached": cached}
+
+
+def machine() -> dict[str, str]:
+    """Return what the numbers depend on."""
+    from symflow.codegen.build import compiler
+    from symflow.codegen.versions import installed_versions
+
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "?")
+    versions = " ".join(f"{name} {version}" for name, version in installed_versions().items())
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    return {
+        "machine": f"{model}, {cores} cores, load {load:.2f}",
+        "python": f"{platform.python_version()}, {platform.platform()}",
+        "versions": versions,
+        "compiler": str(compiler()),
+    }
+
+
+def main() -> None:
+    """Print one line per case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5, help="processes per case; the median is printed")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    rows = []
+    for label, model, names in CASES:
+        times = measure(model, names, options.runs)
+        for kind, target in (("cold", COLD_TARGET), ("cached", CACHED_TARGET)):
+            rows.append((f"{label}, {kind}", times[kind], target))
+    for label, model, names in SHIPPED:
+        with tempfile.TemporaryDirectory() as folder:
+            once(model, names, Path(folder))  # builds where setup.py has not run
+            times_shipped = [once(model, names, Path(folder)) for _ in range(options.runs)]
+        rows.append((f"{label}, shipped or cached", times_shipped, CACHED_TARGET))
+    report(machine(), rows, options.json)
+
+
+def report(
+    about: dict[str, str], rows: list[tuple[str, list[tuple[float, float]], float]], as_json: bool
+) -> None:
+    """Print medians, ranges and ratios."""
+    if as_json:
+        print(json.dumps({**about, "seconds": {label: times for label, times, _ in rows}}))
+        return
+    for name, value in about.items():
+        print(f"{name:10}{value}")
+    print(f"\n{'':36}{'median':>9}{'min':>9}{'max':>9}{'target':>9}{'ratio':>7}{'+ first call':>14}")
+    for label, times, target in rows:
+        ready = [t[0] for t in times]
+        median, called = statistics.median(ready), statistics.median(t[1] for t in times)
+        numbers = "".join(f"{1e3 * t:7.0f}ms" for t in (median, min(ready), max(ready), target))
+        print(f"{label:36}{numbers}{median / target:7.2f}{1e3 * called:12.0f}ms")
+
+
+if __name__ == "__main__":
+    main()
