@@ -2,7 +2,7 @@ from symflow_ext.abi cimport symflow_linalg
 
 # The largest size that never needs BLAS.
 cdef enum:
-    SMALL = 12
+    SMALL = 8
 
 cdef const symflow_linalg *linalg_table() noexcept nogil
 cdef int require_blas() except -1

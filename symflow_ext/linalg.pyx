@@ -90,24 +90,88 @@ cdef void _gemv(int trans, ptrdiff_t m, ptrdiff_t k, double alpha, const double 
             y[i] = alpha * _dot(k, a + i * lda, x) + beta * y[i]
 
 
+cdef void _transpose(ptrdiff_t rows, ptrdiff_t cols, const double *x, ptrdiff_t ldx,
+                     double *out) noexcept nogil:
+    cdef ptrdiff_t i, j
+    for i in range(rows):
+        for j in range(cols):
+            out[j * rows + i] = x[i * ldx + j]
+
+
+cdef inline void _store(double alpha, double s, double beta, double *c) noexcept nogil:
+    """Write alpha s + beta c; beta = 0 never reads, so that an uninitialised result leaks no NaN."""
+    c[0] = alpha * s if beta == 0.0 else alpha * s + beta * c[0]
+
+
+cdef void _row_of_eight(ptrdiff_t k, double alpha, const double *a, ptrdiff_t step, const double *b,
+                        ptrdiff_t ldb, double beta, double *c) noexcept nogil:
+    """Eight columns of one row; the sums stay in registers."""
+    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0, s4 = 0.0, s5 = 0.0, s6 = 0.0, s7 = 0.0, x
+    cdef ptrdiff_t p
+    for p in range(k):
+        x = a[p * step]
+        s0 += x * b[0]
+        s1 += x * b[1]
+        s2 += x * b[2]
+        s3 += x * b[3]
+        s4 += x * b[4]
+        s5 += x * b[5]
+        s6 += x * b[6]
+        s7 += x * b[7]
+        b += ldb
+    _store(alpha, s0, beta, c)
+    _store(alpha, s1, beta, c + 1)
+    _store(alpha, s2, beta, c + 2)
+    _store(alpha, s3, beta, c + 3)
+    _store(alpha, s4, beta, c + 4)
+    _store(alpha, s5, beta, c + 5)
+    _store(alpha, s6, beta, c + 6)
+    _store(alpha, s7, beta, c + 7)
+
+
+cdef void _row_of_few(ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t step,
+                      const double *b, ptrdiff_t row, ptrdiff_t col, double beta, double *c) noexcept nogil:
+    """Columns of one row two by two."""
+    cdef double s0, s1, x
+    cdef ptrdiff_t p, j = 0
+    cdef const double *y
+    while j + 2 <= n:
+        s0 = s1 = 0.0
+        y = b + j * col
+        for p in range(k):
+            x = a[p * step]
+            s0 += x * y[0]
+            s1 += x * y[col]
+            y += row
+        _store(alpha, s0, beta, c + j)
+        _store(alpha, s1, beta, c + j + 1)
+        j += 2
+    if j < n:
+        s0 = 0.0
+        for p in range(k):
+            s0 += a[p * step] * b[j * col + p * row]
+        _store(alpha, s0, beta, c + j)
+
+
 cdef void _gemm_loops(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
                       const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
                       double beta, double *c, ptrdiff_t ldc) noexcept nogil:
-    cdef ptrdiff_t i, j, p
+    cdef ptrdiff_t i, j
     cdef ptrdiff_t row = 1 if ta else lda
-    cdef ptrdiff_t col = lda if ta else 1
-    cdef double s
+    cdef ptrdiff_t step = lda if ta else 1
+    cdef double[SMALL * SMALL] turned
+    if tb and n >= 8 and n <= SMALL and k <= SMALL:
+        _transpose(n, k, b, ldb, turned)
+        b, ldb, tb = turned, n, 0
     for i in range(m):
-        if tb:
-            for j in range(n):
-                s = 0.0
-                for p in range(k):
-                    s += a[i * row + p * col] * b[j * ldb + p]
-                c[i * ldc + j] = alpha * s if beta == 0.0 else alpha * s + beta * c[i * ldc + j]
-        else:
-            _scale(n, beta, c + i * ldc)
-            for p in range(k):
-                _axpy(n, alpha * a[i * row + p * col], b + p * ldb, c + i * ldc)
+        j = 0
+        if not tb:
+            while j + 8 <= n:
+                _row_of_eight(k, alpha, a + i * row, step, b + j, ldb, beta, c + i * ldc + j)
+                j += 8
+        if j < n:
+            _row_of_few(n - j, k, alpha, a + i * row, step, b + (j * ldb if tb else j), 1 if tb else ldb,
+                        ldb if tb else 1, beta, c + i * ldc + j)
 
 
 cdef void _gemm_tiles(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
@@ -115,26 +179,27 @@ cdef void _gemm_tiles(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, dou
                       double beta, double *c, ptrdiff_t ldc) noexcept nogil:
     """The same through BLAS: a row-major C is the column-major transpose, so the factors change places."""
     cdef ptrdiff_t i, j, p, block_i, block_j, block_p
-    cdef int mm, nn, kk
-    cdef int la = <int>lda, lb = <int>ldb, lc = <int>ldc
+    cdef int mm, nn, kk, lb, la = <int>lda, lc = <int>ldc
     cdef char *op_a = "T" if ta else "N"
-    cdef char *op_b = "T" if tb else "N"
-    cdef double one = 1.0, scale
-    for block_i in range(_blocks(m)):
-        i = block_i * TILE
-        mm = <int>min(TILE, m - i)
-        for block_j in range(_blocks(n)):
-            j = block_j * TILE
-            nn = <int>min(TILE, n - j)
-            scale = beta
-            for block_p in range(_blocks(k)):
-                p = block_p * TILE
-                kk = <int>min(TILE, k - p)
-                _dgemm(op_b, op_a, &nn, &mm, &kk, &alpha,
-                       <double *>b + (j * ldb + p if tb else p * ldb + j), &lb,
-                       <double *>a + (p * lda + i if ta else i * lda + p), &la,
-                       &scale, c + i * ldc + j, &lc)
-                scale = one
+    cdef double[TILE * TILE] turned
+    cdef const double *tile
+    cdef double scale
+    for block_j in range(_blocks(n)):
+        j = block_j * TILE
+        nn = <int>min(TILE, n - j)
+        for block_p in range(_blocks(k)):
+            p = block_p * TILE
+            kk = <int>min(TILE, k - p)
+            tile, lb = b + p * ldb + j, <int>ldb
+            if tb:  # turning the tile costs less than what BLAS loses on a transposed one
+                _transpose(nn, kk, b + j * ldb + p, ldb, turned)
+                tile, lb = turned, nn
+            scale = beta if p == 0 else 1.0
+            for block_i in range(_blocks(m)):
+                i = block_i * TILE
+                mm = <int>min(TILE, m - i)
+                _dgemm("N", op_a, &nn, &mm, &kk, &alpha, <double *>tile, &lb,
+                       <double *>a + (p * lda + i if ta else i * lda + p), &la, &scale, c + i * ldc + j, &lc)
 
 
 cdef void _gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -176,6 +179,36 @@ def test_a_dimension_of_its_own_for_each_axis() -> None:
     assert run.mean.shape == (7, 2)
     assert run.cov.shape == (7, 2, 2)
     assert run.factor.shape == (7, 2, 2)
+
+
+_BITS = """
+import hashlib, numpy as np
+from symflow import L2, Gaussian, Softmax, solve
+rng, d = np.random.default_rng(0), 130
+root, a, v = rng.normal(size=(3, d, d)) / np.sqrt(d)
+cov = np.einsum("ij,kj->ik", root, root)
+law, digest = Gaussian(rng.normal(size=d), 0.5 * (cov + cov.T)), hashlib.sha256()
+for run in (
+    solve(Softmax(), law, {"A": a, "V": v}, (0, 0.05), t_eval=[0.02, 0.05], rtol=1e-6),
+    solve(L2(), law, {"Q": a, "K": a, "V": v}, (0, 0.05), t_eval=[0.02, 0.05], rtol=1e-6),
+):
+    digest.update(run.mean)
+    digest.update(run.cov)
+print(digest.hexdigest())
+"""
+
+
+def test_same_bits_for_any_number_of_threads_of_blas() -> None:
+    """Also with the processor's own kernels, where OpenBLAS itself gives other bits for two threads."""
+    digests = set()
+    for threads in ("1", "2"):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+        environment |= {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        run = subprocess.run(
+            [sys.executable, "-c", _BITS], env=environment, capture_output=True, text=True, check=True
+        )
+        digests.add(run.stdout)
+    assert len(digests) == 1
 
 
 def test_one_run_does_not_disturb_another() -> None:
