@@ -2,9 +2,9 @@
 
     python benchmarks/build_latency.py [--runs 5]
 
-Every run is a fresh process. Timed is what follows ``import symflow, sympy``: importing the rest of the package,
-reading the expression, and all else up to a kernel that can be called. "+ first call" adds importing NumPy and
-the first evaluation. The ratio is measured time over target.
+Every run is a fresh process. Timed is what follows ``import symflow, sympy``: importing the rest of the
+package, reading the expression, and all else up to a kernel that can be called. "+ first call" adds
+importing NumPy and the first evaluation. The ratio is measured time over target.
 """
 
 from __future__ import annotations
