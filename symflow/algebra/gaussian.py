@@ -73,10 +73,9 @@ def tilted_mean(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
     Sigma*A*x + alpha
     """
     exponent = _complete_square(form, alpha, Sigma, x)
-    derived = MatMul(Inverse(exponent.H), exponent.b)
     source = _sum(_product(form.B, x), form.c)
     solved = _product(_resolvent(form, Sigma, exponent.symmetric), _sum(alpha, _product(Sigma, source)))
-    return _guarded(solved, derived, exponent.symmetric)
+    return _guarded(solved, exponent.H, exponent.b, exponent.symmetric)
 
 
 def tilted_covariance(form: QuadraticForm, Sigma: Any) -> Any:
@@ -98,7 +97,7 @@ def tilted_covariance(form: QuadraticForm, Sigma: Any) -> Any:
     """
     exponent = _complete_square(form, form.y * S.Zero, Sigma, form.x)
     solved = _product(_resolvent(form, Sigma, exponent.symmetric), Sigma)
-    return _guarded(solved, Inverse(exponent.H), exponent.symmetric)
+    return _guarded(solved, exponent.H, Identity(form.y.rows), exponent.symmetric)
 
 
 def log_normaliser(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
@@ -208,10 +207,10 @@ def _resolvent(form: QuadraticForm, Sigma: Any, symmetric: tuple[Any, ...]) -> A
     return size if inner == normal_form(size) else Inverse(inner.to_matrix())
 
 
-def _guarded(result: Any, derived: Any, symmetric: tuple[Any, ...]) -> Any:
-    """Return the result after proving that it equals what completing the square gave."""
-    if not identical(result, derived, symmetric):
-        raise SymflowError(f"completing the square gave {derived}, not shown equal to {result}")
+def _guarded(result: Any, H: Any, right: Any, symmetric: tuple[Any, ...]) -> Any:
+    """Return the result after proving that it solves ``H·result = right``, what completing the square gave."""
+    if not identical(MatMul(H, result), right, symmetric):
+        raise SymflowError(f"the normal form does not show that {result} solves ({H})·X = {right}")
     return result
 
 

@@ -164,3 +164,23 @@ def test_derivations_pickle():
 
 def test_the_text_form_is_one_line():
     assert "\n" not in repr(gaussian_closure(Softmax()))
+
+
+@pytest.mark.parametrize(
+    ("score", "bounded"),
+    [
+        ("dot(x, y) - norm2(K*y) + norm2(y)", False),
+        ("dot(x, y) - norm2(K*y) - norm2(y)", True),
+        ("dot(x, y) - dot(a, y)**2", True),
+        ("dot(x, y) + dot(a, y)*dot(b, y)", False),
+        ("s*dot(Q*x, K*y) - norm2(y)/2", True),
+        ("dot(c, y)", True),
+        ("norm2(x)", True),
+        ("0", True),
+        ("-dot(x - y, S*(x - y))/2", False),
+    ],
+)
+def test_the_sign_of_the_tilt_decides_whether_there_is_a_domain(score, bounded):
+    derivation = gaussian_closure(Attention(score))
+    assert derivation.check()
+    assert (derivation.flow.covariance.tilt is None) is bounded
