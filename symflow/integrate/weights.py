@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sympy
@@ -279,11 +279,11 @@ class _Tensors:
         from safetensors import SafetensorError, safe_open
 
         try:
-            self._handle: Any = safe_open(str(file), framework="numpy")
+            self._handle = cast(Any, safe_open(str(file), framework="numpy"))
         except SafetensorError as error:
             raise InputError(f"path = {str(file)!r}: not a readable .safetensors file ({error})") from None
         self._file = file
-        self._names = tuple(self._handle.keys())
+        self._names: tuple[str, ...] = tuple(self._handle.keys())
 
     def root(self, ending: str) -> str:
         """Return what stands before ``ending`` in the one tensor name that has it, e.g. ``"bert."``."""

@@ -8,4 +8,12 @@ from symflow.plot.ellipses import ellipses
 from symflow.plot.spectra import eigenvalues, matrix_spectra, spectrum_over_time
 from symflow.plot.style import CovariancePath, save
 
-__all__ = ["CovariancePath", "cone", "eigenvalues", "ellipses", "matrix_spectra", "save", "spectrum_over_time"]
+__all__ = [
+    "CovariancePath",
+    "cone",
+    "eigenvalues",
+    "ellipses",
+    "matrix_spectra",
+    "save",
+    "spectrum_over_time",
+]

@@ -84,14 +84,22 @@ def _panel(axes: Any, name: str, paths: Sequence[CovariancePath]) -> set[str]:
 def _draw_cone(axes: Any, top: float) -> None:
     angle, level = np.meshgrid(np.linspace(0, 2 * np.pi, 49), np.linspace(0, top, 2))
     axes.plot_surface(
-        level * np.cos(angle), level * np.sin(angle), level, color="#8fb8de", alpha=0.10, linewidth=0, shade=False
+        level * np.cos(angle),
+        level * np.sin(angle),
+        level,
+        color="#8fb8de",
+        alpha=0.10,
+        linewidth=0,
+        shade=False,
     )
     turn = np.linspace(0, 2 * np.pi, 97)
     for share in (1 / 3, 2 / 3, 1.0):
         ring = share * top
         axes.plot(ring * np.cos(turn), ring * np.sin(turn), ring, color=MUTED, linewidth=0.5, alpha=0.7)
     for turn_at in np.arange(12) * np.pi / 6:
-        axes.plot([0, top * np.cos(turn_at)], [0, top * np.sin(turn_at)], [0, top], color=FAINT, linewidth=0.5)
+        axes.plot(
+            [0, top * np.cos(turn_at)], [0, top * np.sin(turn_at)], [0, top], color=FAINT, linewidth=0.5
+        )
 
 
 def _draw_path(axes: Any, path: CovariancePath, ink: str, top: float) -> set[str]:
@@ -106,7 +114,9 @@ def _draw_path(axes: Any, path: CovariancePath, ink: str, top: float) -> set[str
         axes.scatter(*points[-1], color=ink, marker="^", s=24, depthshade=False, zorder=7)
     if path.limit is not None:
         axes.scatter(*cone_coordinates(path.limit), color=ink, marker="x", s=36, depthshade=False, zorder=8)
-    return ({"limit by the theorem"} if path.limit is not None else set()) | (set() if stays else {"leaves the picture"})
+    return ({"limit by the theorem"} if path.limit is not None else set()) | (
+        set() if stays else {"leaves the picture"}
+    )
 
 
 def _below(points: Array, top: float) -> Array:
@@ -144,7 +154,9 @@ def _legend(figure: Figure, labels: list[str], marks: set[str]) -> None:
     looks = {"start": ("o", MUTED), "end of the run": ("o", "white"), "leaves the picture": ("^", MUTED)}
     looks |= {"limit by the theorem": ("x", MUTED)}
     entries += [
-        Line2D([], [], linestyle="", marker=m, markerfacecolor=f, markeredgecolor=MUTED, markersize=5, label=text)
+        Line2D(
+            [], [], linestyle="", marker=m, markerfacecolor=f, markeredgecolor=MUTED, markersize=5, label=text
+        )
         for text, (m, f) in looks.items()
         if text in marks
     ]

@@ -130,8 +130,8 @@ def matrix_spectra(spectra: Mapping[str, tuple[Array, str]], title: str = "") ->
     Parameters
     ----------
     spectra : mapping of str to (ndarray, str)
-        Title of a panel to its values, in decreasing order, and the label of the vertical axis.  Positive values
-        are drawn on a logarithmic scale, others on a linear one with the zero line.
+        Title of a panel to its values, in decreasing order, and the label of the vertical axis.  Positive
+        values are drawn on a logarithmic scale, others on a linear one with the zero line.
     title : str
 
     Returns

@@ -52,13 +52,16 @@ class CovariancePath:
     def __post_init__(self) -> None:
         if self.t.ndim != 1 or self.cov.shape[:1] != self.t.shape or self.cov.ndim != 3:
             raise InputError(
-                f"path {self.label!r}: t has shape {self.t.shape} and cov {self.cov.shape}; needed (T,) and (T, d, d)"
+                f"path {self.label!r}: t has shape {self.t.shape} and cov {self.cov.shape}; needed (T,) "
+                f"and (T, d, d)"
             )
 
     def require_plane(self) -> None:
         """Refuse a path whose covariances are not 2 × 2."""
         if self.cov.shape[1:] != (2, 2):
-            raise InputError(f"path {self.label!r}: cov has shape {self.cov.shape}; this figure needs (T, 2, 2)")
+            raise InputError(
+                f"path {self.label!r}: cov has shape {self.cov.shape}; this figure needs (T, 2, 2)"
+            )
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -10,15 +10,74 @@ from symflow.derive.derivation import Derivation
 #: Characters that pdflatex cannot set outside mathematics, with their names in it.
 _MATH = dict(
     pair.split("=")
-    for pair in (
-        r"Σ=\Sigma α=\alpha β=\beta λ=\lambda Γ=\Gamma μ=\mu κ=\kappa σ=\sigma ε=\varepsilon Φ=\Phi τ=\tau "
-        r"⪰=\succeq ≻=\succ ⪯=\preceq ≺=\prec ≥=\ge ≤=\le ≠=\ne ≈=\approx ∈=\in →=\to ∞=\infty ×=\times ½=\tfrac12 "
-        r"ℝ=\mathbb{R} ℓ=\ell ᵀ={}^\top ⁻={}^- ¹={}^1 ²={}^2 ³={}^3 ⁺={}^+ ᵈ={}^d ᵏ={}^k √=\surd ′={}^\prime "
-        r"₀={}_0 ₁={}_1 ₂={}_2 ·=\cdot ∫=\int ∂=\partial ∀=\forall ∃=\exists ⟨=\langle ⟩=\rangle −=- ∇=\nabla "
-        r"⊂=\subset ∪=\cup ∩=\cap ⊥=\perp ⇒=\Rightarrow ⇔=\Leftrightarrow ∘=\circ ±=\pm ✓=\surd"
-    ).split()
+    for pair in [
+        r"Σ=\Sigma",
+        r"α=\alpha",
+        r"β=\beta",
+        r"λ=\lambda",
+        r"Γ=\Gamma",
+        r"μ=\mu",
+        r"κ=\kappa",
+        r"σ=\sigma",
+        r"ε=\varepsilon",
+        r"Φ=\Phi",
+        r"τ=\tau",
+        r"⪰=\succeq",
+        r"≻=\succ",
+        r"⪯=\preceq",
+        r"≺=\prec",
+        r"≥=\ge",
+        r"≤=\le",
+        r"≠=\ne",
+        r"≈=\approx",
+        r"∈=\in",
+        r"→=\to",
+        r"∞=\infty",
+        r"×=\times",
+        r"½=\tfrac12",
+        r"ℝ=\mathbb{R}",
+        r"ℓ=\ell",
+        r"ᵀ={}^\top",
+        r"⁻={}^-",
+        r"¹={}^1",
+        r"²={}^2",
+        r"³={}^3",
+        r"⁺={}^+",
+        r"ᵈ={}^d",
+        r"ᵏ={}^k",
+        r"√=\surd",
+        r"′={}^\prime",
+        r"₀={}_0",
+        r"₁={}_1",
+        r"₂={}_2",
+        r"·=\cdot",
+        r"∫=\int",
+        r"∂=\partial",
+        r"∀=\forall",
+        r"∃=\exists",
+        r"⟨=\langle",
+        r"⟩=\rangle",
+        r"−=-",
+        r"∇=\nabla",
+        r"⊂=\subset",
+        r"∪=\cup",
+        r"∩=\cap",
+        r"⊥=\perp",
+        r"⇒=\Rightarrow",
+        r"⇔=\Leftrightarrow",
+        r"∘=\circ",
+        r"±=\pm",
+        r"✓=\surd",
+    ]
 )
-_SPECIAL = {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_SPECIAL = {
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
 _SPECIAL |= {"“": "``", "”": "''"}
 
 

@@ -90,9 +90,7 @@ def derivation_section(derivation: Derivation, anchor: str) -> Outcome:
     return Outcome(section, {"derivation": steps}, good == len(checked))
 
 
-def verdict_section(
-    model: AttentionModel, given: frozenset[str] | None, anchor: str, out: Path
-) -> Outcome:
+def verdict_section(model: AttentionModel, given: frozenset[str] | None, anchor: str, out: Path) -> Outcome:
     """Return the verdict on Gaussian preservation; its certificate is saved and replayed."""
     verdict = check(CLAIM, model) if given is None else check(CLAIM, model, given)
     file = f"certificates/{anchor}-{CLAIM}.json"
@@ -107,14 +105,23 @@ def verdict_section(
     blocks: list[Any] = [Paragraph(claim(CLAIM).holds), Grid(("", ""), tuple(rows))]
     if decided:
         said = "accepts it" if replayed else "rejects it"
-        blocks.append(Paragraph(f"The certificate re-derives the claim from its own text; the replay {said}:"))
+        blocks.append(
+            Paragraph(f"The certificate re-derives the claim from its own text; the replay {said}:")
+        )
         blocks.append(Code(f"symflow replay {file}"))
     passed = verdict.status == "proved" and replayed
     section = Section(
-        "Verdict", f"{anchor}-verdict", tuple(blocks), (Badge(CLAIM.replace("-", " "), verdict.status, _state(passed)),)
+        "Verdict",
+        f"{anchor}-verdict",
+        tuple(blocks),
+        (Badge(CLAIM.replace("-", " "), verdict.status, _state(passed)),),
     )
-    summary = {"claim": CLAIM, "status": verdict.status, "scope": verdict.scope}
-    summary |= {"assumes": list(verdict.assumes), "certificate": file if decided else None, "replayed": replayed}
+    summary: dict[str, Any] = {"claim": CLAIM, "status": verdict.status, "scope": verdict.scope}
+    summary |= {
+        "assumes": list(verdict.assumes),
+        "certificate": file if decided else None,
+        "replayed": replayed,
+    }
     return Outcome(section, {"verdict": summary}, passed)
 
 
@@ -131,13 +138,14 @@ def _regimes_section(model: AttentionModel, out: Path) -> Outcome | None:
         groups[regime.title] = paths
         results += [{"regime": regime.key} | row for row in rows]
         title = regime.title.capitalize()
-        blocks += [Paragraph(rf"\textbf{{{title}.}} {regime.theorem} Source: {regime.reference}."), _comparison(rows)]
+        blocks += [
+            Paragraph(rf"\textbf{{{title}.}} {regime.theorem} Source: {regime.reference}."),
+            _comparison(rows),
+        ]
     good = sum(row["agrees"] for row in results)
     pictures = _pictures(model.name, groups, out)
     badge = Badge("regimes", f"{good} of {len(results)} runs agree", _state(good == len(results)))
-    section = Section(
-        "Long time", f"{model.name}-regimes", (pictures[0], *blocks, *pictures[1:]), (badge,)
-    )
+    section = Section("Long time", f"{model.name}-regimes", (pictures[0], *blocks, *pictures[1:]), (badge,))
     return Outcome(section, {"regimes": results}, good == len(results))
 
 
@@ -175,7 +183,10 @@ def _comparison(rows: list[dict[str, Any]]) -> Grid:
 
 
 def _pictures(name: str, groups: dict[str, list[CovariancePath]], out: Path) -> tuple[Picture, ...]:
-    first = [_short(CovariancePath(title, p.t, p.cov, p.mean, t_star=p.t_star)) for title, (p, *_) in groups.items()]
+    first = [
+        _short(CovariancePath(title, p.t, p.cov, p.mean, t_star=p.t_star))
+        for title, (p, *_) in groups.items()
+    ]
     folder = out / "figures"
     save(cone(groups, columns=2), folder / f"{name}-cone")
     save(ellipses(first), folder / f"{name}-ellipses")
@@ -184,12 +195,19 @@ def _pictures(name: str, groups: dict[str, list[CovariancePath]], out: Path) -> 
         Picture(
             f"{name}-cone",
             r"Covariances $\Sigma(t)$ in the cone of positive semidefinite matrices, coordinates "
-            r"$(\Sigma_{11}-\Sigma_{22},\, 2\Sigma_{12},\, \Sigma_{11}+\Sigma_{22})$: rank one is the boundary, "
+            r"$(\Sigma_{11}-\Sigma_{22},\, 2\Sigma_{12},\, \Sigma_{11}+\Sigma_{22})$: rank one is the "
+            r"boundary, "
             r"multiples of $I$ are the axis.",
             "medium",
         ),
-        Picture(f"{name}-ellipses", "The first run of every regime as ellipses at one standard deviation, over time."),
-        Picture(f"{name}-eigenvalues", r"Eigenvalues of $\Sigma(t)$ in the same runs; $t^*$ as the theorem predicts it."),
+        Picture(
+            f"{name}-ellipses",
+            "The first run of every regime as ellipses at one standard deviation, over time.",
+        ),
+        Picture(
+            f"{name}-eigenvalues",
+            r"Eigenvalues of $\Sigma(t)$ in the same runs; $t^*$ as the theorem predicts it.",
+        ),
     )
 
 
@@ -200,7 +218,9 @@ def _short(path: CovariancePath) -> CovariancePath:
     way = np.linalg.norm(path.cov - path.cov[-1], axis=(1, 2))
     moving = np.flatnonzero(way > 0.01 * way[0])
     end = min(int(moving[-1]) + 2, len(path.t)) if moving.size else len(path.t)
-    return CovariancePath(path.label, path.t[:end], path.cov[:end], None if path.mean is None else path.mean[:end])
+    return CovariancePath(
+        path.label, path.t[:end], path.cov[:end], None if path.mean is None else path.mean[:end]
+    )
 
 
 def _state(holds: bool) -> str:
@@ -209,5 +229,3 @@ def _state(holds: bool) -> str:
 
 def _key(reference: str) -> str:
     return reference.split(",")[0].strip()
-
-

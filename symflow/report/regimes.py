@@ -1,7 +1,7 @@
 r"""The long-time regimes in the plane: what the theorem says, and what the integrator finds.
 
-Each regime is a choice of parameters and starts with a *prediction* that is computed from the stated theorem and
-from the start alone.  The report runs the compiled flow and shows the two beside each other.
+Each regime is a choice of parameters and starts with a *prediction* that is computed from the stated theorem
+and from the start alone.  The report runs the compiled flow and shows the two beside each other.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _softmax() -> tuple[Regime, ...]:
             "zero",
             "shrinks to zero",
             r"Let $V = I$ and $S = A + A^{\top} \prec 0$. Then "
-            r"$\Sigma(t) = \Sigma_0^{1/2}(I - t\,\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2} \to 0$ like $1/t$.",
+            r"$\Sigma(t) = \Sigma_0^{1/2}(I - t\,\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2} \to "
+            r"0$ like $1/t$.",
             "CACP25",
             identity | {"A": np.array([[-0.5, 0.9], [-0.3, -1.0]])},
             100.0,
@@ -95,7 +96,8 @@ def _softmax() -> tuple[Regime, ...]:
             "line",
             "to a line",
             r"Let $V = I$ and $S = A + A^{\top} \preceq 0$ with $\ker(S)$ spanned by $n$. Then "
-            r"$\Sigma(t) \to n\,(n^{\top}\Sigma_0^{-1}n)^{-1}n^{\top}$, of rank one; the rest decays like $1/t$.",
+            r"$\Sigma(t) \to n\,(n^{\top}\Sigma_0^{-1}n)^{-1}n^{\top}$, of rank one; the rest decays "
+            r"like $1/t$.",
             "CACP25",
             identity | {"A": np.array([[-0.5, 0.5], [0.5, -0.5]])},
             100.0,
@@ -107,7 +109,8 @@ def _softmax() -> tuple[Regime, ...]:
             "two lines",
             r"Let $V = P$ be the exchange of the two coordinates and $A = -P$, so that "
             r"$S = VA + A^{\top}V^{\top} = -2I \prec 0$, yet the limit is not $0$: "
-            r"$\Sigma_{11} - \Sigma_{22} = \operatorname{tr}(M\Sigma)$ with $M = \operatorname{diag}(1,-1)$ is "
+            r"$\Sigma_{11} - \Sigma_{22} = \operatorname{tr}(M\Sigma)$ with $M = "
+            r"\operatorname{diag}(1,-1)$ is "
             r"conserved, because $MV$ is skew and $\Sigma A\Sigma$ symmetric, and "
             r"$\dot\Sigma_{12} = -2(\Sigma_{11}+\Sigma_{22})\Sigma_{12}$. Hence "
             r"$\Sigma(t) \to \operatorname{diag}\bigl(\max(\delta,0),\,\max(-\delta,0)\bigr)$ with "
@@ -121,7 +124,8 @@ def _softmax() -> tuple[Regime, ...]:
         Regime(
             "blow-up",
             "blows up",
-            r"Let $V = I$ and $\lambda_{\max}(S) > 0$, $S = A + A^{\top}$, $\Sigma_0 \succ 0$. Then $\Sigma$ leaves "
+            r"Let $V = I$ and $\lambda_{\max}(S) > 0$, $S = A + A^{\top}$, $\Sigma_0 \succ 0$. Then "
+            r"$\Sigma$ leaves "
             r"every bounded set at $t^* = 1/\lambda_{\max}(\Sigma_0^{1/2}S\Sigma_0^{1/2})$.",
             "CACP25",
             identity | {"A": np.array([[0.3, 0.7], [-0.2, -0.5]])},
@@ -136,7 +140,8 @@ def _l2() -> tuple[Regime, ...]:
     square = np.array([[0.8, 0.3], [-0.2, 0.6]])
     row = np.array([[0.7, -0.7]])
     theorem = (
-        r"With $V = I$ and $K = -Q$, the matrix $M = Q\Sigma Q^{\top}$ obeys $\dot M = -4M^2(I+2M)^{-1}$: its "
+        r"With $V = I$ and $K = -Q$, the matrix $M = Q\Sigma Q^{\top}$ obeys $\dot M = "
+        r"-4M^2(I+2M)^{-1}$: its "
         r"eigenvectors stay, every eigenvalue is $m(t) = 1/u(t)$ with "
         r"$u(t) = 2\,W\bigl(\tfrac12u_0e^{u_0/2+2t}\bigr)$ (Lambert's $W$), and "
         r"$\Sigma(t)^{-1} = \Sigma_0^{-1} + Q^{\top}(M(t)^{-1} - M_0^{-1})Q$."
@@ -181,7 +186,8 @@ def _l2() -> tuple[Regime, ...]:
             "blow-up",
             "blows up",
             r"Let $K = (1,0)$, $Q = (0,1)$, $V = \operatorname{diag}(0,1)$: $K$ is not injective. Then "
-            r"$\Sigma_{11}$ is constant, $\dot\Sigma_{12} = 2\Sigma_{12}^2/(1+2\Sigma_{11})$, and $\Sigma$ blows up at "
+            r"$\Sigma_{11}$ is constant, $\dot\Sigma_{12} = 2\Sigma_{12}^2/(1+2\Sigma_{11})$, and "
+            r"$\Sigma$ blows up at "
             r"$t^* = (1+2\Sigma_{11})/(2\Sigma_{12})$ when $\Sigma_{12} > 0$ at $t = 0$.",
             "directly from the closed equation; contradicts “distance attention never blows up”",
             {"Q": np.array([[0.0, 1.0]]), "K": np.array([[1.0, 0.0]]), "V": np.diag([0.0, 1.0])},
@@ -196,7 +202,13 @@ def _cov(a: float, b: float, c: float) -> Array:
     return np.array([[a, c], [c, b]])
 
 
-_STARTS = (_cov(1.0, 0.4, 0.3), _cov(0.5, 1.1, -0.4), _cov(1.0, 0.8, 0.6), _cov(1.3, 0.3, -0.1), _cov(0.4, 1.3, 0.5))
+_STARTS = (
+    _cov(1.0, 0.4, 0.3),
+    _cov(0.5, 1.1, -0.4),
+    _cov(1.0, 0.8, 0.6),
+    _cov(1.3, 0.3, -0.1),
+    _cov(0.4, 1.3, 0.5),
+)
 _CORRELATED_STARTS = (_cov(1.0, 1.0, 0.5), _cov(0.5, 1.1, 0.4), _cov(1.2, 0.6, 0.6), _cov(1.3, 0.5, 0.3))
 
 
@@ -275,7 +287,9 @@ def _rank_deficient_blow_up(_params: Mapping[str, Array], cov: Array, _end: floa
     return Prediction(t_star=float((1 + 2 * cov[0, 0]) / (2 * cov[0, 1])))
 
 
-def compare(prediction: Prediction, t: Array, cov: Array, status: str, t_star: float | None) -> dict[str, Any]:
+def compare(
+    prediction: Prediction, t: Array, cov: Array, status: str, t_star: float | None
+) -> dict[str, Any]:
     """Return what theorem and run say: quantity, theorem, measured, difference, tolerance, unit, agrees.
 
     Parameters
@@ -303,11 +317,20 @@ def compare(prediction: Prediction, t: Array, cov: Array, status: str, t_star: f
         wanted = cov[-1, prediction.ray, prediction.ray]
         error = float(np.abs(cov[-1] - wanted * np.diag(np.eye(2)[prediction.ray])).max() / wanted)
         axis = f"axis {prediction.ray + 1}"
-        return _row("collapses to", axis, axis if error <= 1e-6 else "elsewhere", error, 1e-6, "share off the axis")
+        return _row(
+            "collapses to", axis, axis if error <= 1e-6 else "elsewhere", error, 1e-6, "share off the axis"
+        )
     limit = cov[-1] if prediction.limit is None else prediction.limit
     error = float(np.abs(cov[-1] - limit).max() / np.trace(cov[0]))
     name = r"$\operatorname{tr}\Sigma(\infty)$"
-    return _row(name, f"{np.trace(limit):.9g}", f"{np.trace(cov[-1]):.9g}", error, 1e-7, "relative to the start, all entries")
+    return _row(
+        name,
+        f"{np.trace(limit):.9g}",
+        f"{np.trace(cov[-1]):.9g}",
+        error,
+        1e-7,
+        "relative to the start, all entries",
+    )
 
 
 def _row(quantity: str, theorem: str, run: str, error: float, tolerance: float, unit: str) -> dict[str, Any]:

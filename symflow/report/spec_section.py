@@ -15,7 +15,19 @@ from symflow.derive.derivation import Derivation
 from symflow.integrate.solve import solve
 from symflow.integrate.trajectory import Trajectory
 from symflow.plot import CovariancePath, cone, eigenvalues, ellipses, matrix_spectra, save, spectrum_over_time
-from symflow.report.blocks import BAD, GOOD, PLAIN, Badge, Callout, Display, Grid, Paragraph, Picture, Section, mark
+from symflow.report.blocks import (
+    BAD,
+    GOOD,
+    PLAIN,
+    Badge,
+    Callout,
+    Display,
+    Grid,
+    Paragraph,
+    Picture,
+    Section,
+    mark,
+)
 from symflow.report.formulas import closed_equations
 from symflow.report.model_section import Outcome, Progress, derivation_section, verdict_section
 from symflow.report.theorems import MARGIN, Theorem, theorems
@@ -94,7 +106,7 @@ def _absent(spec: Spec, derivation: Derivation) -> list[Paragraph]:
 
 
 def effective_matrices(spec: Spec) -> dict[str, Array]:
-    r"""Return the matrices that decide the long time, by name in LaTeX; the score's scale is part of A and S."""
+    """Return the matrices that decide the long time by their LaTeX names; A and S include the scale."""
     params = spec.parameters
     if spec.model.name != "softmax":
         return {name: value for name, value in params.items() if value.ndim == 2}
@@ -109,7 +121,10 @@ def _matrices(spec: Spec, out: Path) -> Outcome:
     rows, spectra = [], {}
     for name, matrix in found.items():
         values, kind = _spectrum(matrix)
-        spectra[f"${name}$"] = (values, rf"$\{kind}_i({name})$" if kind == "lambda" else rf"$\sigma_i({name})$")
+        spectra[f"${name}$"] = (
+            values,
+            rf"$\{kind}_i({name})$" if kind == "lambda" else rf"$\sigma_i({name})$",
+        )
         rows.append(_matrix_row(name, matrix))
     initial = np.linalg.eigvalsh(cov)[::-1]
     spectra[r"$\Sigma_0$"] = (np.where(initial > _noise(initial), initial, 0.0), r"$\lambda_i(\Sigma_0)$")
@@ -125,19 +140,27 @@ def _matrices(spec: Spec, out: Path) -> Outcome:
             )
         )
     head = ("matrix", "shape", "rank", "largest", "smallest", "spectral norm")
-    caption = "Largest and smallest eigenvalue of symmetric matrices, singular value of others (smallest: not zero)."
+    caption = "Largest and smallest non-zero eigenvalue of symmetric matrices, singular value of others."
     blocks.append(Grid(tuple(head), tuple(rows), caption, align="llrrrr"))
     blocks.append(Paragraph(_rank_sentence(initial, rank)))
-    blocks.append(Picture("spectra", r"Spectra, sorted: singular values, and eigenvalues of symmetric matrices."))
+    blocks.append(
+        Picture("spectra", r"Spectra, sorted: singular values, and eigenvalues of symmetric matrices.")
+    )
     badge = Badge("rank of the initial covariance", f"{rank} of {len(cov)}")
     summary = {"d": len(cov), "rank": rank, "spectra": {row[0].strip("$"): row[1:] for row in rows}}
-    return Outcome(Section("Matrices and initial law", "matrices", tuple(blocks), (badge,)), {"matrices": summary}, True)
+    return Outcome(
+        Section("Matrices and initial law", "matrices", tuple(blocks), (badge,)), {"matrices": summary}, True
+    )
 
 
 def _origin(spec: Spec) -> str:
     cov = _initial(spec).cov
     source = f"The parameters are those of {spec.origin}. " if spec.origin else ""
-    return source + rf"The initial law is Gaussian in dimension $d = {len(cov)}$, with $\operatorname{{tr}}\Sigma_0 = {np.trace(cov):.6g}$."
+    return (
+        source
+        + rf"The initial law is Gaussian in dimension $d = {len(cov)}$, "
+        + rf"with $\operatorname{{tr}}\Sigma_0 = {np.trace(cov):.6g}$."
+    )
 
 
 def _rank_sentence(values: Array, rank: int) -> str:
@@ -145,15 +168,17 @@ def _rank_sentence(values: Array, rank: int) -> str:
         share = f"{values[-1] / values[0]:.1e}" if values[0] > 0 else "0"
         return rf"$\Sigma_0$ has full rank; its smallest eigenvalue is {share} of the largest."
     rest = float(np.abs(values[rank:]).max())
-    gap = "" if rank == 0 else rf" The smallest eigenvalue that counts is {values[rank - 1]:.3g}, the largest that does not {rest:.1e}."
-    return rf"$\Sigma_0$ has rank {rank} in dimension {len(values)}; the flow keeps it for all finite times.{gap}"
+    said = rf"$\Sigma_0$ has rank {rank} in dimension {len(values)}; the flow keeps it for all finite times."
+    if rank == 0:
+        return said
+    return f"{said} The smallest eigenvalue that counts is {values[rank - 1]:.3g}, the next is {rest:.1e}."
 
 
 def _spectrum(matrix: Array) -> tuple[Array, str]:
     """Return eigenvalues of a symmetric matrix, singular values of another one, in decreasing order."""
     if matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, matrix.T):
-        return np.linalg.eigvalsh(matrix)[::-1], "lambda"
-    values = np.linalg.svd(matrix, compute_uv=False)
+        return np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64), "lambda"
+    values = np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
     return values[values > _noise(values)], "sigma"
 
 
@@ -164,7 +189,14 @@ def _matrix_row(name: str, matrix: Array) -> tuple[str, ...]:
         return (f"${name}$", f"{matrix.shape[0]} × {matrix.shape[1]}", "0", "0", "0", "0")
     kept = values[np.abs(values) > _noise(values)]
     shape = f"{matrix.shape[0]} × {matrix.shape[1]}"
-    return (f"${name}$", shape, str(rank), f"{kept[0]:.4g}", f"{kept[-1]:.4g}", f"{np.linalg.norm(matrix, 2):.4g}")
+    return (
+        f"${name}$",
+        shape,
+        str(rank),
+        f"{kept[0]:.4g}",
+        f"{kept[-1]:.4g}",
+        f"{np.linalg.norm(matrix, 2):.4g}",
+    )
 
 
 def _noise(values: Array) -> float:
@@ -181,17 +213,25 @@ def _theorem_outcome(known: tuple[Theorem, ...]) -> Outcome:
         opening = Callout(said, GOOD)
     elif known:
         opening = Callout(
-            "No theorem applies: for each of those below a hypothesis fails for these matrices. In particular no "
+            "No theorem applies: for each of those below a hypothesis fails for these matrices. In "
+            "particular no "
             "closed form gives the limit or a blow-up time here."
         )
     else:
-        opening = Callout("No theorem applies: none of those that the package knows speaks about this mechanism.")
+        opening = Callout(
+            "No theorem applies: none of those that the package knows speaks about this mechanism."
+        )
     blocks: list[Any] = [opening]
     for theorem in known:
         title = _sentence(theorem.title)
         blocks.append(Paragraph(rf"\textbf{{{title}.}} {theorem.statement} Source: {theorem.reference}."))
         blocks.append(_hypotheses(theorem))
-    blocks.append(Paragraph(rf"An equation counts as true up to $10^{{{int(np.log10(MARGIN))}}}$, relative as stated, in Frobenius norms."))
+    blocks.append(
+        Paragraph(
+            rf"An equation counts as true up to $10^{{{int(np.log10(MARGIN))}}}$, relative as stated, in "
+            rf"Frobenius norms."
+        )
+    )
     verdict = ", ".join(theorem.title for theorem in applying) or "none applies"
     summary = [
         {
@@ -199,7 +239,10 @@ def _theorem_outcome(known: tuple[Theorem, ...]) -> Outcome:
             "applies": theorem.applies,
             "conclusion": theorem.conclusion,
             "hypotheses": [
-                [{"statement": h.statement, "quantity": h.quantity, "value": h.value, "holds": h.holds} for h in group]
+                [
+                    {"statement": h.statement, "quantity": h.quantity, "value": h.value, "holds": h.holds}
+                    for h in group
+                ]
                 for group in theorem.hypotheses
             ],
         }
@@ -255,10 +298,14 @@ def _agreement(run: Trajectory, predicted: float | None, spec: Spec) -> tuple[bo
         if run.t_star is None:
             return True, []
         measured = rf"Measured: the covariance blows up at $t_\star = {run.t_star:.9g}$. "
-        return True, [Callout(measured + "This is what the integrator finds, not the consequence of a theorem.")]
+        return True, [
+            Callout(measured + "This is what the integrator finds, not the consequence of a theorem.")
+        ]
     if run.t_star is None:
         holds = predicted > end
-        return holds, [Paragraph(rf"The theorem puts the blow-up at $t^* = {predicted:.9g}$; the run ends at {end:g}.")]
+        return holds, [
+            Paragraph(rf"The theorem puts the blow-up at $t^* = {predicted:.9g}$; the run ends at {end:g}.")
+        ]
     error = abs(run.t_star / predicted - 1)
     text = rf"Theorem: $t^* = {predicted:.9g}$; measured: {run.t_star:.9g}; relative difference {error:.1e}."
     return error <= 1e-6, [Callout(text, GOOD if error <= 1e-6 else BAD)]
@@ -266,7 +313,8 @@ def _agreement(run: Trajectory, predicted: float | None, spec: Spec) -> tuple[bo
 
 def _ending(run: Trajectory) -> str:
     return (
-        f"Method {run.method}; the run ends with the status “{run.status}” at t = {run.t[-1]:.6g} after {run.nfev} "
+        f"Method {run.method}; the run ends with the status “{run.status}” at t = {run.t[-1]:.6g} after "
+        f"{run.nfev} "
         f"evaluations: {run.message.rstrip('.')}."
     )
 
@@ -277,10 +325,18 @@ def _table_of_ends(run: Trajectory) -> Grid:
         values = np.linalg.eigvalsh(run.cov[index])[::-1]
         participation = values.sum() ** 2 / (values @ values) if values.any() else 0.0
         mean = np.linalg.norm(run.mean[index])
-        cells = (f"{run.t[index]:.6g}", f"{mean:.6g}", f"{values.sum():.6g}", f"{values[0]:.6g}", f"{participation:.4g}")
+        cells = (
+            f"{run.t[index]:.6g}",
+            f"{mean:.6g}",
+            f"{values.sum():.6g}",
+            f"{values[0]:.6g}",
+            f"{participation:.4g}",
+        )
         rows.append((name, *cells))
     head = ("", "$t$", r"$|\alpha|$", r"$\operatorname{tr}\Sigma$", r"$\lambda_1(\Sigma)$", "participation")
-    caption = r"Participation: $(\operatorname{tr}\Sigma)^2/\operatorname{tr}\Sigma^2$, the number of directions that matter."
+    caption = (
+        r"Participation: $(\operatorname{tr}\Sigma)^2/\operatorname{tr}\Sigma^2$, a number of directions."
+    )
     return Grid(head, tuple(rows), caption, align="lrrrrr")
 
 
@@ -289,7 +345,12 @@ def _run_pictures(spec: Spec, run: Trajectory, predicted: float | None, out: Pat
     folder = out / "figures"
     if run.dim > _SMALL:
         save(spectrum_over_time(path, rank=_initial(spec).rank), folder / "spectrum")
-        return [Picture("spectrum", r"Left: the spectrum of $\Sigma(t)$ at six times. Right: some eigenvalues over time.")]
+        return [
+            Picture(
+                "spectrum",
+                r"Left: the spectrum of $\Sigma(t)$ at six times. Right: some eigenvalues over time.",
+            )
+        ]
     pictures = []
     if run.dim == 2:
         save(cone({spec.name: [path]}), folder / "cone")

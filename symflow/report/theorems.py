@@ -1,6 +1,7 @@
 r"""Which long-time theorem speaks about given matrices, decided with stated margins.
 
-A hypothesis is an equation or an inequality between norms and eigenvalues; it counts as true when it holds up to
+A hypothesis is an equation or an inequality between norms and eigenvalues; it counts as true when it holds
+up to
 :data:`MARGIN` relative to the size of the matrices in it, and the measured value stands beside the verdict.
 """
 
@@ -17,7 +18,7 @@ from symflow.report.regimes import commuting_prediction
 
 Array = NDArray[np.float64]
 
-#: In Frobenius norms: relative size below which a difference counts as zero and an eigenvalue as not positive.
+#: Relative size (Frobenius norms) below which a difference counts as zero, an eigenvalue as not positive.
 MARGIN = 1e-10
 
 
@@ -35,7 +36,8 @@ class Hypothesis:
 class Theorem:
     """A theorem, whether its hypotheses hold for the matrices at hand, and what it then says about them.
 
-    ``hypotheses`` is a disjunction of conjunctions: the theorem applies if every hypothesis of one group holds.
+    ``hypotheses`` is a disjunction of conjunctions: the theorem applies if every hypothesis of one group
+    holds.
     """
 
     title: str
@@ -79,7 +81,11 @@ def _commuting(V: Array, A: Array, cov: Array) -> Theorem:
     groups = (
         (_vanishes("$V = I$", r"$\|V - I\|/\|V\|$", np.linalg.norm(V - np.eye(len(V))) / size),),
         (
-            _vanishes(r"$V\Sigma_0 = \Sigma_0V$", r"$\|V\Sigma_0-\Sigma_0V\|/\|V\|\|\Sigma_0\|$", _commutator(V, cov)),
+            _vanishes(
+                r"$V\Sigma_0 = \Sigma_0V$",
+                r"$\|V\Sigma_0-\Sigma_0V\|/\|V\|\|\Sigma_0\|$",
+                _commutator(V, cov),
+            ),
             _vanishes("$VS = SV$", r"$\|VS-SV\|/\|V\|\|S\|$", _commutator(V, S)),
         ),
     )
@@ -95,7 +101,8 @@ def _commuting(V: Array, A: Array, cov: Array) -> Theorem:
     return Theorem(
         "closed form for commuting V",
         r"If $V = I$, or $V$ commutes with $\Sigma_0$ and with $S = VA + A^{\top}V^{\top}$, then "
-        r"$\Sigma(t) = \Sigma_0^{1/2}(I - t\,\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2}$, with blow-up at "
+        r"$\Sigma(t) = \Sigma_0^{1/2}(I - t\,\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2}$, with "
+        r"blow-up at "
         r"$t^* = 1/\lambda_{\max}(\Sigma_0^{1/2}S\Sigma_0^{1/2})$ exactly if that eigenvalue is positive.",
         "CACP25",
         groups,
@@ -112,12 +119,16 @@ def _bounded(V: Array, A: Array) -> Theorem:
     group = (
         _vanishes(r"$V = V^{\top}$", r"$\|V - V^{\top}\|/\|V\|$", np.linalg.norm(V - V.T) / size),
         Hypothesis(r"$V \succ 0$", r"$\lambda_{\min}(\tfrac12(V+V^{\top}))/\|V\|$", lowest, lowest > MARGIN),
-        Hypothesis(r"$A + A^{\top} \preceq 0$", r"$\lambda_{\max}(A+A^{\top})/\|A\|$", highest, highest <= MARGIN),
+        Hypothesis(
+            r"$A + A^{\top} \preceq 0$", r"$\lambda_{\max}(A+A^{\top})/\|A\|$", highest, highest <= MARGIN
+        ),
     )
     return Theorem(
         "bounded covariance for positive V",
-        r"If $V = V^{\top} \succ 0$ and $A + A^{\top} \preceq 0$, then $\Sigma$ stays bounded for all $t \ge 0$, since "
-        r"$\tfrac{d}{dt}\operatorname{tr}(V^{-1}\Sigma) = \operatorname{tr}(\Sigma(A+A^{\top})\Sigma) \le 0$.",
+        r"If $V = V^{\top} \succ 0$ and $A + A^{\top} \preceq 0$, then $\Sigma$ stays bounded for all $t "
+        r"\ge 0$, since "
+        r"$\tfrac{d}{dt}\operatorname{tr}(V^{-1}\Sigma) = \operatorname{tr}(\Sigma(A+A^{\top})\Sigma) "
+        r"\le 0$.",
         "directly from the closed equation",
         (group,),
         "No blow-up." if all(h.holds for h in group) else "",
@@ -130,7 +141,8 @@ def _injective(K: Array) -> Theorem:
     holds = share > MARGIN
     return Theorem(
         "no blow-up for injective K",
-        r"If $K$ is injective, then $|2\Sigma K^{\top}(I + 2K\Sigma K^{\top})^{-1}| \le |K^{+}|$, so that $\Sigma$ grows "
+        r"If $K$ is injective, then $|2\Sigma K^{\top}(I + 2K\Sigma K^{\top})^{-1}| \le |K^{+}|$, so "
+        r"that $\Sigma$ grows "
         "at most exponentially: no blow-up in finite time.",
         "CACP25",
         ((Hypothesis("$K$ is injective", r"$\sigma_{\min}(K)/\sigma_{\max}(K)$", share, holds),),),
@@ -153,7 +165,8 @@ def _same_limit(params: Mapping[str, Array], cov: Array) -> Theorem:
     rank = len(cov) - int(np.linalg.matrix_rank(Q))
     return Theorem(
         "the limit of softmax",
-        r"If $V = I$, $K = -Q$ and $\Sigma_0 \succ 0$, then $\Sigma(t) \to N(N^{\top}\Sigma_0^{-1}N)^{-1}N^{\top}$, the "
+        r"If $V = I$, $K = -Q$ and $\Sigma_0 \succ 0$, then $\Sigma(t) \to "
+        r"N(N^{\top}\Sigma_0^{-1}N)^{-1}N^{\top}$, the "
         r"columns of $N$ a basis of $\ker(Q)$.",
         "CACP25",
         (group,),

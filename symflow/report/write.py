@@ -53,15 +53,17 @@ class Written:
         return {"out": str(self.out)} | self.summary
 
 
-def write_report(out: str | Path, spec: Spec | str | Path | None = None, progress: Progress | None = None) -> Written:
+def write_report(
+    out: str | Path, spec: Spec | str | Path | None = None, progress: Progress | None = None
+) -> Written:
     """Write a report: derivations, verdicts, simulations, figures, verification.
 
     Parameters
     ----------
     out : str or Path
         Folder for ``index.html`` (opens offline), ``report.tex``, ``report.pdf`` where pdflatex is installed,
-        ``report.json``, ``figures`` and ``certificates``.  An earlier report there is replaced, any other folder
-        must be empty.
+        ``report.json``, ``figures`` and ``certificates``.  An earlier report there is replaced, any other
+        folder must be empty.
     spec : Spec or path, optional
         Report on this run; by default on every shipped model and its long-time regimes.
     progress : callable, optional
@@ -104,8 +106,10 @@ def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:
         outcomes = {model.name: model_section(model, folder, say) for model in models}
         title = "Gaussian dynamics of attention"
         lead = (
-            "For each attention mechanism: the equations of mean and covariance derived from its definition, a "
-            "certified verdict, the long-time regimes beside the theorems that predict them, and the verification "
+            "For each attention mechanism: the equations of mean and covariance derived from its "
+            "definition, a "
+            "certified verdict, the long-time regimes beside the theorems that predict them, and the "
+            "verification "
             "of the compiled simulator against independent witnesses."
         )
         table = verify(progress=say)
@@ -121,7 +125,8 @@ def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:
 def _spec_lead(spec: Spec) -> str:
     source = f" with the weights of {spec.origin}" if spec.origin else ""
     return (
-        f"{spec.model.title}{source}: the equations of mean and covariance, the matrices and which theorem speaks "
+        f"{spec.model.title}{source}: the equations of mean and covariance, the matrices and which "
+        f"theorem speaks "
         "about them, the integration, and the verification of the compiled simulator."
     )
 
@@ -158,7 +163,9 @@ def _require_replaceable(target: Path) -> None:
     if target.exists() and not target.is_dir():
         raise InputError(f"out = {str(target)!r} is a file; give a folder")
     if target.is_dir() and any(target.iterdir()) and not (target / _MARKER).is_file():
-        raise InputError(f"out = {str(target)!r} holds something that is no report; give a new or empty folder")
+        raise InputError(
+            f"out = {str(target)!r} holds something that is no report; give a new or empty folder"
+        )
 
 
 @contextmanager
@@ -183,10 +190,18 @@ def _typeset(folder: Path) -> str:
     if program is None:
         return "no pdflatex"
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        command = [program, "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={scratch}", "report.tex"]
+        command = [
+            program,
+            "-interaction=nonstopmode",
+            "-halt-on-error",
+            f"-output-directory={scratch}",
+            "report.tex",
+        ]
         for _ in range(3):  # contents, then the widths of long tables, then the numbers of their pages
             try:
-                run = subprocess.run(command, cwd=folder, capture_output=True, timeout=_PDFLATEX_SECONDS, check=False)
+                run = subprocess.run(
+                    command, cwd=folder, capture_output=True, timeout=_PDFLATEX_SECONDS, check=False
+                )
             except subprocess.TimeoutExpired:
                 return f"pdflatex took more than {_PDFLATEX_SECONDS} s"
             if run.returncode:

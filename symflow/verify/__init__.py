@@ -1,8 +1,8 @@
 """Verification: every compiled kernel against independent witnesses.
 
 Per model and parametrisation: the derived symbols at 50 digits, the NumPy printer of the same Program, a
-derivation by components, quadrature of the definition, SciPy's integrators, and Monte Carlo; per shipped model,
-equal bits for one and two BLAS threads.
+derivation by components, quadrature of the definition, SciPy's integrators, and Monte Carlo; per shipped
+model, equal bits for one and two BLAS threads.
 """
 
 from __future__ import annotations

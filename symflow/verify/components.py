@@ -1,8 +1,8 @@
 r"""The closure at d = 1 and 2 by explicit components, without any matrix calculus.
 
-The score is expanded into a polynomial in the components of y, the Gaussian's exponent is added, the square is
-completed by Cramer's rule, and the velocity field is differentiated component by component.  Everything is exact:
-floats enter as the rationals they are.
+The score is expanded into a polynomial in the components of y, the Gaussian's exponent is added, the square
+is completed by Cramer's rule, and the velocity field is differentiated component by component.  Everything
+is exact: floats enter as the rationals they are.
 """
 
 from __future__ import annotations
@@ -152,5 +152,3 @@ def _exact(value: Any) -> Any:
         return Rational(*float(array).as_integer_ratio())
     columns = array if array.ndim == 2 else array.reshape(-1, 1)
     return Matrix([[Rational(*float(v).as_integer_ratio()) for v in row] for row in columns])
-
-

@@ -19,26 +19,25 @@ Array = NDArray[np.float64]
 
 
 def velocity_at_fifty_digits(
-    statement: Statement, values: Values, alpha: Array, Sigma: Array, x: Any, ctx: Any
+    statement: Statement, values: Values, law: tuple[Array, Array], x: Any, ctx: Any
 ) -> Any:
     r"""Return Γ(x) for d = 1 by the trapezoidal rule, as a number of the context.
 
-    On the line the rule converges like :math:`e^{-2\pi^2/h^2}` for a Gaussian of unit variance; nodes are placed
-    around the tilted Gaussian, whose centre and width are read off the score by finite differences (they decide
-    where the nodes lie, not what is summed).
+    On the line the rule converges like :math:`e^{-2\pi^2/h^2}` for a Gaussian of unit variance; nodes are
+    placed around the tilted Gaussian, whose centre and width are read off the score by finite differences
+    (they decide where the nodes lie, not what is summed).
 
     Parameters
     ----------
     statement : Statement
     values : mapping of str to ndarray
-    alpha : ndarray, (1,)
-    Sigma : ndarray, (1, 1)
-        Positive.
+    law : tuple of ndarray
+        α (1,) and Σ (1, 1), positive.
     x : number of ``ctx``
     ctx : mpmath context
     """
     sizes = {s.name: 1 for s in statement.dimensions}
-    mean, variance = ctx.mpf(float(alpha[0])), ctx.mpf(float(Sigma[0, 0]))
+    mean, variance = ctx.mpf(float(law[0][0])), ctx.mpf(float(law[1][0, 0]))
 
     def evaluate(expr: Any, y: Any) -> Any:
         return _Line(values, sizes, ctx, {statement.x.name: x, statement.y.name: y})(expr)
@@ -137,7 +136,7 @@ def sampled_velocity(
 def score_slope(
     statement: Statement, values: Values, sizes: Mapping[str, int], law: tuple[Array, Array], x: Array
 ) -> float:
-    r"""Return :math:`|\Sigma^{1/2}\nabla_ys(x,\alpha)|^2`, the logarithm of the weights' relative variance."""
+    r"""Return :math:`|\Sigma^{1/2}\nabla_ys(x,\alpha)|^2`, the log of the weights' relative variance."""
     alpha, Sigma = law
     gradient, _ = _differences(lambda y: _score(statement, values, sizes, x, y), alpha, 1.0)
     return float(gradient @ Sigma @ gradient)
@@ -152,9 +151,9 @@ def _weighted(
     statement: Statement, values: Values, sizes: Mapping[str, int], y: Array, exponent: Array
 ) -> tuple[Array, Array]:
     tokens = {statement.y.name: y[:, :, None]}
-    image = np.broadcast_to(
-        Batched(dict(values) | tokens, sizes)(statement.value), (len(y), y.shape[1], 1)
-    )[:, :, 0]
+    image = np.broadcast_to(Batched(dict(values) | tokens, sizes)(statement.value), (len(y), y.shape[1], 1))[
+        :, :, 0
+    ]
     weight = np.exp(exponent - exponent.max())
     mass = weight.sum()
     mean = weight @ image / mass

@@ -1,8 +1,8 @@
 """Numbers from the derived symbols, by routes that share no code with the code generator.
 
-Three evaluators walk the same SymPy tree: :class:`Exact` in arithmetic of 50 digits, :class:`Magnitude` with every
-term replaced by its absolute value, which is the natural scale of rounding errors, and :class:`Batched` over
-arrays of points in float64.
+Three evaluators walk the same SymPy tree: :class:`Exact` in arithmetic of 50 digits, :class:`Magnitude` with
+every term replaced by its absolute value, which is the natural scale of rounding errors, and
+:class:`Batched` over arrays of points in float64.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ class Scale:
     def errors(self, computed: tuple[Array, ...]) -> tuple[float, ...]:
         """Return, per state, the largest error divided by the natural scale; 0/0 counts as 0."""
         return tuple(
-            relative(self._distance(e, c), n) for e, c, n in zip(self.exact, computed, self.natural, strict=True)
+            relative(self._distance(e, c), n)
+            for e, c, n in zip(self.exact, computed, self.natural, strict=True)
         )
 
     def ulps(self, computed: tuple[Array, ...]) -> float:

@@ -65,7 +65,10 @@ def equal_bits(names: Sequence[str]) -> list[Row]:
 
 def _digests(names: Sequence[str], threads: int) -> dict[str, str]:
     environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
-    environment |= {"OPENBLAS_NUM_THREADS": str(threads), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    environment |= {
+        "OPENBLAS_NUM_THREADS": str(threads),
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    }
     run = subprocess.run(
         [sys.executable, "-c", _CHILD, str(SIZE), *names], env=environment, capture_output=True, text=True
     )

@@ -35,7 +35,9 @@ class _Wrong:
         return mean * (1 + self._amount), cov * (1 + self._amount)
 
 
-@pytest.mark.parametrize("witness", [w for w in WITNESSES if w.__name__ not in ("scipy_integration", "sampling")])
+@pytest.mark.parametrize(
+    "witness", [w for w in WITNESSES if w.__name__ not in ("scipy_integration", "sampling")]
+)
 def test_a_kernel_that_is_off_by_a_billionth_fails(subject, witness):
     assert witness(subject, 0).passed
     wrong = replace(subject, compiled=_Wrong(subject.compiled, 1e-9))
@@ -79,7 +81,9 @@ def test_components_and_quadrature_give_the_closed_form_of_softmax():
     np.testing.assert_allclose(np.array(sigma, float), half + half.T, rtol=1e-14)
     x = np.array([0.7, -0.3])
     wanted = V @ (mean + cov @ A @ x)
-    np.testing.assert_allclose(velocity_on_lattice(statement, params, sizes, (mean, cov), x), wanted, rtol=1e-12)
+    np.testing.assert_allclose(
+        velocity_on_lattice(statement, params, sizes, (mean, cov), x), wanted, rtol=1e-12
+    )
     rng = np.random.default_rng(1)
     found, error = sampled_velocity(statement, params, sizes, (mean, cov), x, 100_000, rng)
     assert (np.abs(found - wanted) < 5 * error).all()  # p < 1e-6 for a correct estimator
@@ -90,7 +94,9 @@ def test_quadrature_on_the_line_reaches_fifty_digits():
     statement = L2().statement({"Q", "K", "V"})
     params = {"Q": np.array([[0.5]]), "K": np.array([[0.75]]), "V": np.array([[2.0]])}
     ctx = context()
-    found = velocity_at_fifty_digits(statement, params, np.array([0.25]), np.array([[1.5]]), ctx.mpf(-0.5), ctx)
+    found = velocity_at_fifty_digits(
+        statement, params, (np.array([0.25]), np.array([[1.5]])), ctx.mpf(-0.5), ctx
+    )
     m, s, q, k, x = (ctx.mpf(v) for v in (0.25, 1.5, 0.5, 0.75, -0.5))
     wanted = 2 * (m + 2 * s * k * q * x) / (1 + 2 * s * k**2)
     assert abs(found - wanted) < ctx.mpf(10) ** -45
@@ -105,7 +111,9 @@ def test_components_refuse_a_diverging_normaliser():
 
 def test_adversarial_points_cover_the_edges(subject):
     points = {p.name: p for p in adversarial_points(subject.flow, 3, 0)}
-    assert {"zero covariance", "covariance of rank one", "beta = 1e+06", "tiny state", "huge state"} <= set(points)
+    assert {"zero covariance", "covariance of rank one", "beta = 1e+06", "tiny state", "huge state"} <= set(
+        points
+    )
     assert np.linalg.matrix_rank(points["covariance of rank one"].state[1]) == 1
     assert not points["zero covariance"].state[1].any()
     assert np.linalg.cond(points["nearly singular covariance"].state[1]) > 1e13
@@ -136,8 +144,8 @@ class Tilted(Softmax):
 
     name = "tilted-for-a-test"
     score = "dot(Q*x, K*y) - dot(y, D.T*D*y)/2 + dot(c, y)"
-    parameters = {"Q": ("k", "d"), "K": ("k", "d"), "D": ("k", "d"), "c": ("d",), "V": ("d", "d")}  # noqa: RUF012
-    biases = {}  # noqa: RUF012
+    parameters = {"Q": ("k", "d"), "K": ("k", "d"), "D": ("k", "d"), "c": ("d",), "V": ("d", "d")}
+    biases = {}
     value = "V*y"
     output = ""
 

@@ -1,0 +1,106 @@
+"""Figures: the geometry that they draw, their files, and that no global state of Matplotlib is touched."""
+
+import re
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib", reason="figures are an extra")
+
+from symflow.errors import InputError  # noqa: E402
+from symflow.plot import (  # noqa: E402
+    CovariancePath,
+    cone,
+    eigenvalues,
+    ellipses,
+    matrix_spectra,
+    save,
+    spectrum_over_time,
+)
+from symflow.plot.cone import _below, cone_coordinates  # noqa: E402
+from symflow.plot.ellipses import ellipse  # noqa: E402
+
+
+def _path(label="", end=1.0, d=2, **kwargs):
+    t = np.linspace(0, end, 20)
+    start = np.eye(d) + 0.3 * np.ones((d, d))
+    return CovariancePath(label, t, np.exp(-t)[:, None, None] * start, **kwargs)
+
+
+def test_cone_coordinates_put_rank_one_on_the_boundary():
+    u = np.random.default_rng(0).normal(size=(50, 2))
+    x, y, z = cone_coordinates(u[:, :, None] * u[:, None, :]).T
+    np.testing.assert_allclose(z, np.hypot(x, y), rtol=1e-12)
+    np.testing.assert_allclose(cone_coordinates(3 * np.eye(2)), [0, 0, 6])
+
+
+def test_cone_coordinates_turn_the_determinant_into_the_cone():
+    root = np.random.default_rng(1).normal(size=(50, 2, 2))
+    cov = root @ root.transpose(0, 2, 1)
+    x, y, z = cone_coordinates(cov).T
+    np.testing.assert_allclose(z**2 - x**2 - y**2, 4 * np.linalg.det(cov), rtol=1e-9, atol=1e-12)
+
+
+def test_a_path_is_cut_where_it_leaves_the_picture():
+    points = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 3.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(_below(points, 2.0), [[0, 0, 1], [0, 0, 2]])
+    np.testing.assert_allclose(_below(points, 5.0), points)
+
+
+def test_ellipse_is_the_standard_deviation():
+    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
+    shift = ellipse(np.array([1.0, -1.0]), cov) - np.array([[1.0], [-1.0]])
+    np.testing.assert_allclose(np.einsum("in,ij,jn->n", shift, np.linalg.inv(cov), shift), 1.0, rtol=1e-12)
+
+
+def test_figures_have_labelled_axes_and_files_of_all_formats(tmp_path):
+    figures = {
+        "cone": cone({"one": [_path(limit=np.zeros((2, 2)))], "two": [_path("a"), _path("b")]}),
+        "ellipses": ellipses([_path("a", mean=np.zeros((20, 2))), _path("b")]),
+        "eigenvalues": eigenvalues([_path("a", t_star=1.5)]),
+        "spectrum": spectrum_over_time(_path(d=30), rank=29),
+        "spectra": matrix_spectra(
+            {"$A$": (np.array([2.0, 1.0]), "$s$"), "$S$": (np.array([1.0, -1.0]), "$l$")}
+        ),
+    }
+    for name, figure in figures.items():
+        for file in save(figure, tmp_path / name):
+            assert file.stat().st_size > 2000
+        panels = [axes for axes in figure.axes if axes.get_visible() and axes.get_label() != "<colorbar>"]
+        assert panels
+        assert all(axes.get_xlabel() for axes in panels)
+    svg = (tmp_path / "cone.svg").read_text()
+    assert "<svg" in svg
+    assert not re.search(r'(href|src)="http', svg)
+
+
+def test_no_global_state_is_touched(tmp_path):
+    before = dict(matplotlib.rcParams)
+    save(cone({"one": [_path()]}), tmp_path / "cone", ("png",))
+    assert dict(matplotlib.rcParams) == before
+    import sys
+
+    if "matplotlib.pyplot" in sys.modules:
+        assert not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+def test_the_same_figure_gives_the_same_pdf(tmp_path):
+    first, second = (save(eigenvalues([_path()]), tmp_path / n, ("pdf",))[0].read_bytes() for n in "ab")
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cone({"x": []}), r"groups\['x'\]"),
+        (lambda: cone({"x": [_path("p", d=3)]}), r"path 'p': cov has shape \(20, 3, 3\)"),
+        (lambda: ellipses([]), "at least one path"),
+        (lambda: ellipses([_path(d=3)]), r"needs \(T, 2, 2\)"),
+        (lambda: eigenvalues([]), "at least one path"),
+        (lambda: matrix_spectra({}), "at least one spectrum"),
+        (lambda: CovariancePath("p", np.zeros(3), np.zeros((2, 2, 2))), r"\(T,\) and \(T, d, d\)"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
