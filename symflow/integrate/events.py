@@ -56,9 +56,11 @@ class EventFinder:
     t0: float
     direction: float
     times: list[list[float]] = field(default_factory=list)
+    states: list[list[Array]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.times = [[] for _ in self.events]
+        self.states = [[] for _ in self.events]
 
     def scan(self, dense: Dense) -> float | None:
         """Record the zeros on a stretch; return the time of the first terminal one, or None."""
@@ -69,17 +71,24 @@ class EventFinder:
             for t in self._zeros(index, dense, float(left), float(right), 0)
         ]
         for crossing in sorted(found, key=lambda c: self.direction * c.t):
-            if self._record(crossing):
+            if self._record(crossing, dense):
                 return crossing.t
         return None
 
-    def _record(self, crossing: Crossing) -> bool:
+    def moments(self, index: int) -> tuple[Array, Array]:
+        """Return means and covariances at the zeros of event ``index``."""
+        if not self.states[index]:
+            return np.empty((0, self.layout.d)), np.empty((0, self.layout.d, self.layout.d))
+        return moments(self.layout, np.stack(self.states[index]))
+
+    def _record(self, crossing: Crossing, dense: Dense) -> bool:
         """Append a zero unless it is the last one again; tell whether it ends the run."""
         times = self.times[crossing.index]
         before = times[-1] if times else self.t0
         if self.direction * (crossing.t - before) <= crossing.width:
             return False
         times.append(crossing.t)
+        self.states[crossing.index].append(dense.evaluate(np.array([crossing.t]))[0])
         terminal = getattr(self.events[crossing.index], "terminal", False)
         return bool(terminal) and len(times) >= int(terminal)
 

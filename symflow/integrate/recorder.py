@@ -6,7 +6,7 @@ import numpy as np
 
 from symflow.integrate.checking import Array
 from symflow.integrate.dense import Dense, JoinedDense
-from symflow.integrate.layout import Layout, moments
+from symflow.integrate.layout import Layout
 from symflow.integrate.methods import Chunk
 from symflow.integrate.options import Options
 
@@ -33,7 +33,7 @@ class Recorder:
         """Take in a chunk, up to the time ``stop`` where a terminal event ended the run."""
         first = self._empty
         self._empty = False
-        if chunk.dense is not None and (self._options.dense_output or self._options.events):
+        if chunk.dense is not None and self._options.dense_output:
             self._parts.append(chunk.dense)
         end = float(chunk.times[-1]) if stop is None else stop
         if self._options.t_eval is None:
@@ -79,11 +79,3 @@ class Recorder:
         if not times:
             return np.empty(0), np.empty((0, self._layout.size))
         return np.concatenate(times), np.concatenate(states)
-
-    def moments_at(self, times: Array) -> tuple[Array, Array]:
-        """Return means and covariances at the zeros of an event."""
-        dense = self.dense
-        if dense is None or not times.size:
-            d = self._layout.d
-            return np.empty((0, d)), np.empty((0, d, d))
-        return moments(self._layout, dense.evaluate(times))

@@ -254,7 +254,7 @@ def _trajectory(
 ) -> Trajectory:
     times, states = recorder.finish(complete=status == "finished")
     means, factors = layout.factors(states)
-    at_events = [recorder.moments_at(np.array(found)) for found in finder.times]
+    at_events = [finder.moments(index) for index in range(len(options.events))]
     return Trajectory(
         t=times,
         mean=means,
@@ -268,6 +268,6 @@ def _trajectory(
         cov_events=tuple(cov for _, cov in at_events),
         model=problem.statement.name,
         method=options.method,
-        _dense=recorder.dense if options.dense_output else None,
+        _dense=recorder.dense,
         _layout=layout if options.dense_output else None,
     )
