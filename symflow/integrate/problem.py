@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def read_problem(model: Any, initial: Any, params: Any) -> Problem:
     if not isinstance(params, Mapping):
         raise InputError(f"params must be a mapping from names to values, got {type(params).__name__}")
     given = frozenset(params)
-    statement = model.with_symbolic_scale().statement(given)
+    statement = _statement(model, given)
     scalars = {"beta": model.beta, "temperature": model.temperature}
     sizes = {statement.dimensions[0].name: (initial.dim, "the initial law")}
     known = {**scalars, **params}
@@ -98,6 +98,12 @@ def read_problem(model: Any, initial: Any, params: Any) -> Problem:
     return Problem(
         model, initial, given, statement, ordered, tuple(dims[s.name] for s in statement.dimensions)
     )
+
+
+@lru_cache(maxsize=64)
+def _statement(model: AttentionModel, given: frozenset[str]) -> Statement:
+    """Return the statement with symbolic scale; reading it takes longer than a small run."""
+    return model.with_symbolic_scale().statement(given)
 
 
 def _value(symbol: Any, raw: Any, sizes: dict[str, tuple[int, str]]) -> Array:

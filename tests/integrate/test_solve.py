@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,19 @@ def test_a_dimension_of_its_own_for_each_axis() -> None:
     assert run.mean.shape == (7, 2)
     assert run.cov.shape == (7, 2, 2)
     assert run.factor.shape == (7, 2, 2)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+def test_runs_in_threads_do_not_disturb_each_other(backend: str) -> None:
+    examples = [example(3, seed) for seed in range(8)]
+
+    def run(law: Gaussian, a: Array, v: Array) -> Array:
+        return solve(Softmax(), law, {"A": a, "V": v}, (0, 2), backend=backend).cov
+
+    alone = [run(*arguments) for arguments in examples]
+    with ThreadPoolExecutor(4) as executor:
+        together = list(executor.map(run, *zip(*examples, strict=True)))
+    assert all(np.array_equal(first, second) for first, second in zip(alone, together, strict=True))
 
 
 _BITS = """
