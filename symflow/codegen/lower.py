@@ -41,9 +41,10 @@ def lower(flow: Flow) -> dict[str, Program]:
     Raises
     ------
     InputError
-        If an expression has no matrix program, or a symbol of the drift is neither state nor parameter.
+        If an expression has no matrix program, or a symbol of the drift is neither state nor parameter, or
+        two symbols have one name.
     """
-    _refuse_unknown_symbols(flow)
+    _refuse_names(flow)
     programs = {"moments": _moments(flow)}
     if flow.covariance is not None:
         programs["factor"] = _factor(flow)
@@ -58,15 +59,16 @@ def programs_of(model: Any, names: frozenset[str]) -> dict[str, Program]:
     return lower(gaussian_closure(model.with_symbolic_scale(), names).flow)
 
 
-def _refuse_unknown_symbols(flow: Flow) -> None:
-    known = {s.name for s in (*flow.states, *flow.parameters)} | {s.name for s in flow.dimensions}
+def _refuse_names(flow: Flow) -> None:
+    """Refuse two symbols of one name, which SymPy tells apart by assumptions, and symbols that nobody sets."""
+    names = [s.name for s in (*flow.states, *flow.parameters, *flow.dimensions)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{flow.name} has two symbols called {twice[0]!r}; rename the one in score or value")
     for drift in flow.drift:
-        atoms = drift.free_symbols
-        unknown = sorted({s.name for s in atoms} - known)
+        unknown = sorted({s.name for s in drift.free_symbols} - set(names))
         if unknown:
-            raise InputError(
-                f"symbol {unknown[0]!r} in the drift of {flow.name} is neither a state nor a parameter"
-            )
+            raise InputError(f"{unknown[0]!r} in the drift of {flow.name} is neither a state nor a parameter")
 
 
 def _size(size: Any) -> Size:

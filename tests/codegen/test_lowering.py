@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sympy import MatrixSymbol, ZeroMatrix
 
+from symflow import Attention, compile
 from symflow.algebra.variation import gateaux
 from symflow.codegen.lower import lower
 from symflow.codegen.numpy_printer import numpy_source
@@ -141,3 +142,9 @@ def test_generated_names_do_not_clash(make: Any) -> None:
     close(mean, make.numeric(flow.drift[0], at.values))
     mean, factor = functions["factor"](at.values["alpha"], at.factor, *at.arguments(names))
     close(factor, make.numeric(flow.covariance.velocity_gradient, at.values) @ at.factor)
+
+
+def test_two_symbols_of_one_name_are_refused() -> None:
+    """beta and temperature are every model's own; a score that declares one of them is told so."""
+    with pytest.raises(InputError, match="two symbols called 'beta'"):
+        compile(Attention("beta*dot(x, A*y)"), backend="numpy")
