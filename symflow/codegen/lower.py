@@ -60,7 +60,7 @@ def programs_of(model: Any, names: frozenset[str]) -> dict[str, Program]:
 
 
 def _refuse_names(flow: Flow) -> None:
-            raise InputError(f"{unknown[0]!r} in the drift of {flow.name} is no state and no parameter")
+    """Refuse two symbols of one name, which SymPy tells apart by assumptions, and symbols nobody sets."""
     names = [s.name for s in (*flow.states, *flow.parameters, *flow.dimensions)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
