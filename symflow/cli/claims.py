@@ -75,6 +75,7 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
 
     documented = lookup(claim).documented
     target = resolve(model) if model else None
+    name = target.name if target else None
     arguments = (
         () if target is None else (target.model,) if target.given is None else (target.model, target.given)
     )
@@ -85,7 +86,7 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
         verdict.certificate.save(written)
     if as_json:
         subject = {
-            "model": target and target.name,
+            "model": name,
             "documented": documented,
             "path": written and str(written),
         }
@@ -93,7 +94,7 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
     elif latex:
         click.echo(verdict.to_latex())
     else:
-        _print_verdict(console(), verdict, target and target.name)
+        _print_verdict(console(), verdict, name)
     _say_where(certificate, written)
     return 0 if verdict.status in ("proved", "supported") or verdict.status == documented else 1
 

@@ -37,13 +37,15 @@ def build(models: tuple[str, ...], everything: bool, as_json: bool) -> None:
             seconds = time.perf_counter() - start
         described = kernel.interface()
         names = [slot.name for slot in described.parameters]
-        ready.append({"kernel": described.name, "parameters": names, "seconds": round(seconds, 3)})
+        ready.append((described.name, names, seconds))
     if as_json:
-        print_json({"kernels": ready})
+        print_json(
+            {"kernels": [dict(zip(("kernel", "parameters", "seconds"), row, strict=True)) for row in ready]}
+        )
         return
     rows = table("kernel", "parameters", "seconds")
-    for row in ready:
-        rows.add_row(row["kernel"], ", ".join(row["parameters"]), f"{row['seconds']:.2f}")
+    for name, names, seconds in ready:
+        rows.add_row(name, ", ".join(names), f"{seconds:.2f}")
     console().print(rows)
 
 

@@ -46,8 +46,8 @@ def list_models(as_json: bool) -> None:
         return
     out = console()
     rows = table("model", "score s(x, y)", "value v(y)", "reference")
-    for row in models:
-        rows.add_row(row["name"], row["score"], row["value"], row["reference"])
+    for name, model in attention_models().items():
+        rows.add_row(name, model.score, model.value, model.reference)
     out.print(rows)
     rows = table("integrator", "step")
     for method in methods:
