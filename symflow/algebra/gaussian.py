@@ -208,7 +208,7 @@ def _resolvent(form: QuadraticForm, Sigma: Any, symmetric: tuple[Any, ...]) -> A
 
 
 def _guarded(result: Any, H: Any, right: Any, symmetric: tuple[Any, ...]) -> Any:
-    """Return the result after proving that it solves ``H·result = right``, what completing the square gave."""
+    """Return the result after proving that it solves ``H·result = right``, as the completed square does."""
     if not identical(MatMul(H, result), right, symmetric):
         raise SymflowError(f"the normal form does not show that {result} solves ({H})·X = {right}")
     return result

@@ -1,1 +1,1 @@
-"""Kernels of the shipped models, generated from their derivations and compiled by ``setup.py``; nothing is typed here."""
+"""Kernels of the shipped models, generated from their derivations and compiled by ``setup.py``; none is hand-typed."""

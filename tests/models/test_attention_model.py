@@ -65,7 +65,7 @@ def test_the_scale_is_exact():
 
 @pytest.mark.parametrize("beta", [float("nan"), float("inf"), -1, "x", None, True, 1j])
 def test_a_bad_beta_is_refused_by_name(beta):
-    with pytest.raises(InputError, match="beta|'x'"):
+    with pytest.raises(InputError, match=r"beta|'x'"):
         Softmax(beta=beta)
 
 

@@ -69,7 +69,7 @@ class AttentionModel:
             raise InputError(f"space = {self.space!r} is not available; use space='euclidean'")
         for name, allow_zero in (("beta", True), ("temperature", False)):
             exact = exact_scalar(name, getattr(self, name), allow_zero=allow_zero)
-            if isinstance(getattr(self, name), str):  # numbers stay as given, text becomes the number it means
+            if isinstance(getattr(self, name), str):  # text becomes the number it means
                 object.__setattr__(self, name, exact)
 
     @property
