@@ -1,1 +1,1 @@
-"""Kernels of the shipped models, generated from their derivations and compiled by ``setup.py``; none is hand-typed."""
+"""Kernels of the shipped models: generated from their derivations, compiled by ``setup.py``."""
