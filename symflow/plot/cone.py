@@ -13,6 +13,9 @@ from matplotlib.ticker import MaxNLocator
 from symflow.errors import InputError
 from symflow.plot.style import FAINT, MUTED, Array, CovariancePath, colour, label, legend, new_figure
 
+#: A path whose trace exceeds this multiple of its first one is followed to the edge of the picture only.
+_ESCAPE = 20.0
+
 
 def cone_coordinates(cov: Array) -> Array:
     r"""Return :math:`(a-b,\,2c,\,a+b)` of covariances :math:`\begin{pmatrix}a&c\\c&b\end{pmatrix}`.
@@ -38,8 +41,8 @@ def cone(groups: Mapping[str, Sequence[CovariancePath]], columns: int = 4) -> Fi
     Parameters
     ----------
     groups : mapping of str to sequence of CovariancePath
-        One panel per group, titled by its key; labelled paths appear in a legend.  Each cone is cut a little
-        above its highest start; an arrow head marks where a trajectory leaves the drawn part.
+        One panel per group, titled by its key; labelled paths appear in a legend.  Each cone is cut
+        a little above its paths; an arrow head marks where one that escapes leaves the picture.
     columns : int
         Panels per row.
 
@@ -65,12 +68,12 @@ def cone(groups: Mapping[str, Sequence[CovariancePath]], columns: int = 4) -> Fi
         axes: Any = figure.add_subplot(rows, columns, place + 1, projection="3d")
         marks |= _panel(axes, name, paths)
     labels = list(dict.fromkeys(path.label for paths in groups.values() for path in paths if path.label))
-    _legend(figure, labels, marks)
+    _legend(figure, labels, marks, columns)
     return figure
 
 
 def _panel(axes: Any, name: str, paths: Sequence[CovariancePath]) -> set[str]:
-    top = 1.2 * max(float(np.trace(path.cov[0])) for path in paths)
+    top = 1.15 * max(_height(path) for path in paths)
     _draw_cone(axes, top)
     labels = list(dict.fromkeys(path.label for path in paths if path.label))
     marks: set[str] = set()
@@ -119,6 +122,12 @@ def _draw_path(axes: Any, path: CovariancePath, ink: str, top: float) -> set[str
     )
 
 
+def _height(path: CovariancePath) -> float:
+    """Return the largest trace of a path that stays bounded, the first one of a path that escapes."""
+    traces = np.trace(path.cov, axis1=1, axis2=2)
+    return float(traces.max() if traces.max() <= _ESCAPE * traces[0] else 1.05 * traces[0])
+
+
 def _below(points: Array, top: float) -> Array:
     """Cut a path where it first leaves the drawn part of the cone."""
     outside = np.flatnonzero(points[:, 2] > top)
@@ -149,7 +158,7 @@ def _dress(axes: Any, top: float, title: str) -> None:
     label(axes.set_title(title, fontsize=11, y=0.97))
 
 
-def _legend(figure: Figure, labels: list[str], marks: set[str]) -> None:
+def _legend(figure: Figure, labels: list[str], marks: set[str], columns: int) -> None:
     entries = [Line2D([], [], color=colour(i), linewidth=1.6, label=text) for i, text in enumerate(labels)]
     looks = {"start": ("o", MUTED), "end of the run": ("o", "white"), "leaves the picture": ("^", MUTED)}
     looks |= {"limit by the theorem": ("x", MUTED)}
@@ -160,4 +169,4 @@ def _legend(figure: Figure, labels: list[str], marks: set[str]) -> None:
         for text, (m, f) in looks.items()
         if text in marks
     ]
-    legend(figure, handles=entries, loc="outside lower center", ncols=max(len(entries), 1))
+    legend(figure, handles=entries, loc="outside lower center", ncols=2 if columns == 1 else len(entries))

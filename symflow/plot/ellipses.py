@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from symflow.errors import InputError
-from symflow.plot.style import Array, CovariancePath, label, new_figure, tidy, time_colours
+from symflow.plot.style import Array, CovariancePath, label, new_figure, panel_size, tidy, time_colours
 
 _TURN = np.linspace(0, 2 * np.pi, 181)
 #: An ellipse this much longer than the first one is left out: it would squeeze all others to a dot.
@@ -59,7 +59,8 @@ def ellipses(paths: Sequence[CovariancePath], count: int = 9, title: str = "") -
         path.require_plane()
     columns = min(len(paths), 4)
     rows = -(-len(paths) // columns)
-    figure = new_figure(2.2 * columns + 0.6, 2.3 * rows + (0.3 if title else 0.0))
+    panel = panel_size(columns)
+    figure = new_figure(panel * columns + 0.6, panel * rows + (0.3 if title else 0.0))
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, path in zip(grid.flat, paths, strict=False):
         _panel(axes, path, count)

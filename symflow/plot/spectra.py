@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from symflow.errors import InputError
 from symflow.plot.style import (
@@ -20,6 +21,7 @@ from symflow.plot.style import (
     label,
     legend,
     new_figure,
+    panel_size,
     tidy,
     time_colours,
 )
@@ -52,7 +54,8 @@ def eigenvalues(paths: Sequence[CovariancePath], title: str = "") -> Figure:
         raise InputError("paths: at least one path is needed")
     columns = min(len(paths), 4)
     rows = -(-len(paths) // columns)
-    figure = new_figure(2.4 * columns, 2.3 * rows + (0.3 if title else 0.0))
+    panel = panel_size(columns)
+    figure = new_figure(panel * columns, panel * rows + (0.3 if title else 0.0))
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, path in zip(grid.flat, paths, strict=False):
         _eigenvalue_panel(axes, path)
@@ -155,15 +158,17 @@ def matrix_spectra(spectra: Mapping[str, tuple[Array, str]], title: str = "") ->
 
 def _spectrum_panel(axes: Any, name: str, values: Array, ordinate: str) -> None:
     index = np.arange(1, len(values) + 1)
+    marker = "o" if len(values) <= 12 else ""
     largest = float(np.abs(values).max(initial=0.0))
     nonzero = np.abs(values) > _NOISE * largest * len(values)
     if (values[nonzero] > 0).all() and nonzero.any():
-        axes.plot(index[nonzero], values[nonzero], color=colour(0), linewidth=1.5)
+        axes.plot(index[nonzero], values[nonzero], color=colour(0), linewidth=1.5, marker=marker)
         axes.set_yscale("log")
     else:
         axes.axhline(0.0, color=INK, linewidth=0.6)
-        axes.plot(index, values, color=colour(0), linewidth=1.5)
+        axes.plot(index, values, color=colour(0), linewidth=1.5, marker=marker)
     axes.set_xlim(0, len(values) + 1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("index $i$")
     axes.set_ylabel(ordinate)
     axes.set_title(name, fontsize=10)

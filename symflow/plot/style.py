@@ -71,6 +71,11 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def panel_size(count: int) -> float:
+    """Return the width of one of ``count`` panels side by side, in inches."""
+    return 2.3 if count > 2 else 3.6
+
+
 def colour(index: int) -> str:
     """Return the palette's colour number ``index``, wrapping around."""
     return PALETTE[index % len(PALETTE)]

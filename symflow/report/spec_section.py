@@ -335,13 +335,14 @@ def _table_of_ends(run: Trajectory) -> Grid:
         rows.append((name, *cells))
     head = ("", "$t$", r"$|\alpha|$", r"$\operatorname{tr}\Sigma$", r"$\lambda_1(\Sigma)$", "participation")
     caption = (
-        r"Participation: $(\operatorname{tr}\Sigma)^2/\operatorname{tr}\Sigma^2$, a number of directions."
+        r"Participation: $(\operatorname{tr}\Sigma)^2/\operatorname{tr}\Sigma^2$, "
+        "an effective number of directions."
     )
     return Grid(head, tuple(rows), caption, align="lrrrrr")
 
 
 def _run_pictures(spec: Spec, run: Trajectory, predicted: float | None, out: Path) -> list[Picture]:
-    path = CovariancePath(spec.name, run.t, run.cov, run.mean, t_star=predicted)
+    path = CovariancePath("", run.t, run.cov, run.mean, t_star=predicted)
     folder = out / "figures"
     if run.dim > _SMALL:
         save(spectrum_over_time(path, rank=_initial(spec).rank), folder / "spectrum")
