@@ -330,10 +330,47 @@ def evaluate(call: Any, t: float, y: FloatArray) -> FloatArray:
     dy = np.zeros(call.size)
     status = call(t, y, dy)
     if status == _STATUS_OUTSIDE:
-        raise NormaliserDiverges(f"at t = {t:g} the normaliser diverges: I − FᵀCF is not positive definite")
+        raise NormaliserDiverges(
+            f"at t = {t:g} the normaliser diverges: I − Σ^(1/2)CΣ^(1/2) is not positive definite"
+        )
     if status == _STATUS_SINGULAR:
         raise NormaliserDiverges(f"at t = {t:g} the normaliser diverges: I − ΣC is singular")
     return dy
+
+
+class Domain:
+    r"""Refuses moments at which the normaliser diverges.
+
+    The moments form has no square root of Σ at hand, so it cannot tell I − ΣC with two negative eigenvalues
+    from one with none. The factor form can: this takes Σ = FFᵀ apart and asks it.
+    """
+
+    def __init__(
+        self, form: Form, entry: Entry, dims: Sequence[int], values: Mapping[str, FloatArray]
+    ) -> None:
+        self._call: Any = None
+        if form.interface.guarded and entry.name != "factor":
+            sizes = dict(zip(entry.dimensions, dims, strict=True))
+            factor = form.interface.entry("factor")
+            self._order = sizes["d"]
+            table = (sizes.get(name, self._order) for name in factor.dimensions)
+            self._call = bind(form, "factor", tuple(table), values)
+
+    def require(self, t: float, y: FloatArray) -> None:
+        """Refuse the flattened state ``y``, mean and covariance first.
+
+        Raises
+        ------
+        NormaliserDiverges
+            Where I − Σ^{1/2}CΣ^{1/2} is not positive definite.
+        """
+        if self._call is None or not np.isfinite(y).all():
+            return
+        d = self._order
+        covariance = y[d : d + d * d].reshape(d, d)
+        eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+        root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+        evaluate(self._call, t, np.concatenate([y[:d], root.ravel()]))
 
 
 class RightHandSide:
@@ -350,14 +387,18 @@ class RightHandSide:
         flat = np.ascontiguousarray(y, dtype=np.float64)
         if flat.ndim != 1:
             raise InputError(f"y has shape {flat.shape}; give the flattened state, one axis")
-        return evaluate(self._call(flat.size), t, flat)
+        call, domain = self._bound(flat.size)
+        domain.require(t, flat)
+        return evaluate(call, t, flat)
 
-    def _call(self, length: int) -> Any:
+    def _bound(self, length: int) -> tuple[Any, Domain]:
         calls = self._calls.__dict__.setdefault("by_length", {})
         if length not in calls:
             dims = from_length(self._described, self._form.interface, self._values, length)
-            calls[length] = bind(self._form, self._entry, dims, self._values)
-        return calls[length]
+            call = bind(self._form, self._entry, dims, self._values)
+            calls[length] = call, Domain(self._form, self._described, dims, self._values)
+        found: tuple[Any, Domain] = calls[length]
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RightHandSide, (self._kernel, self._params, self._entry)

@@ -55,12 +55,16 @@ class Interface:
         Names of the scalar ones.
     entries : tuple of Entry
         The generated functions.
+    guarded : bool
+        Whether the factor form refuses states where the normaliser diverges; the moments form, which has
+        no square root of Σ at hand, relies on it.
     """
 
     name: str
     parameters: tuple[Slot, ...]
     scalars: tuple[str, ...]
     entries: tuple[Entry, ...]
+    guarded: bool = False
 
     def entry(self, name: str) -> Entry:
         """Return the function called ``name``.
@@ -78,6 +82,7 @@ class Interface:
             "name": self.name,
             "parameters": [_row(p) for p in self.parameters],
             "scalars": list(self.scalars),
+            "guarded": self.guarded,
             "entries": [
                 {
                     "name": e.name,
@@ -104,7 +109,8 @@ def from_json(data: Mapping[str, Any]) -> Interface:
         Entry(e["name"], _slots(e["inputs"]), _slots(e["outputs"]), tuple(e["dimensions"]))
         for e in data["entries"]
     )
-    return Interface(data["name"], _slots(data["parameters"]), tuple(data["scalars"]), entries)
+    parameters = _slots(data["parameters"])
+    return Interface(data["name"], parameters, tuple(data["scalars"]), entries, bool(data["guarded"]))
 
 
 def of_programs(programs: Mapping[str, Program]) -> Interface:
@@ -113,7 +119,8 @@ def of_programs(programs: Mapping[str, Program]) -> Interface:
     entries = tuple(
         Entry(p.name, _of_arrays(p.inputs), _of_arrays(p.outputs), p.dimensions) for p in programs.values()
     )
-    return Interface(first.model, _of_arrays(first.parameters), first.scalars, entries)
+    guarded = any(p.is_guarded for p in programs.values())
+    return Interface(first.model, _of_arrays(first.parameters), first.scalars, entries, guarded)
 
 
 def _of_arrays(arrays: Iterable[Any]) -> tuple[Slot, ...]:

@@ -102,7 +102,9 @@ class Kernel:
             entry, form.interface, values, dict(zip((s.name for s in entry.inputs), arrays, strict=True))
         )
         call = binding.bind(form, "moments", dims, values)
-        return binding.unpack(entry, dims, binding.evaluate(call, float(t), binding.pack(arrays)))
+        packed = binding.pack(arrays)
+        binding.Domain(form, entry, dims, values).require(float(t), packed)
+        return binding.unpack(entry, dims, binding.evaluate(call, float(t), packed))
 
     def rhs(self, params: Mapping[str, Any], entry: str = "moments") -> Callable[[float, Any], FloatArray]:
         """Return ``f(t, y)`` for :func:`scipy.integrate.solve_ivp`, ``y`` the flattened states.

@@ -169,6 +169,11 @@ class Program:
     ops: tuple[Op, ...] = field(default=())
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether states are refused where the normaliser diverges."""
+        return any(isinstance(op, RequirePositive) for op in self.ops)
+
+    @property
     def matrices(self) -> tuple[Array, ...]:
         """The parameters that are matrices."""
         return tuple(p for p in self.parameters if p.name not in self.scalars)

@@ -114,6 +114,19 @@ def test_a_diverging_normaliser_is_refused_by_name():
     assert caught.value.value == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+def test_the_kernel_itself_refuses_where_the_normaliser_diverges(backend):
+    values = draw(Repelled, None)
+    kernel = symflow.compile(Repelled(), backend=backend)
+    assert np.isfinite(kernel(0.0, np.zeros(3), 0.4 * np.eye(3), **values)[1]).all()
+    # Two eigenvalues of I − ΣC are negative: its determinant does not tell.
+    outside = np.diag([0.7, 0.8, 0.1])
+    with pytest.raises(NormaliserDiverges):
+        kernel(0.0, np.zeros(3), outside, **values)
+    with pytest.raises(NormaliserDiverges):
+        kernel.rhs(values)(0.0, np.concatenate([np.zeros(3), outside.ravel()]))
+
+
 def test_below_the_divergence_the_same_variant_runs():
     values = draw(Repelled, None) | {"V": -np.eye(3)}
     run = symflow.solve(Repelled(), symflow.Gaussian(np.zeros(3), 0.2 * np.eye(3)), values, (0.0, 0.2))
