@@ -9,6 +9,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.stats import norm
 
+from symflow.flow import Flow
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.solve import solve
 from symflow.verify.components import closure_by_components
@@ -112,8 +113,9 @@ def quadrature_in_the_plane(subject: Subject, seed: int) -> Row:
 def sampling(subject: Subject, seed: int) -> Row:
     r"""Compare Γ(α) with importance sampling, in standard errors.
 
-    Points are scaled to :math:`e^{|\Sigma^{1/2}\nabla_ys(\alpha,\alpha)|^2} \le` samples/100: beyond, the
-    weights' variance leaves no useful estimate.
+    Points are scaled to :math:`e^{|\Sigma^{1/2}\nabla_ys(\alpha,\alpha)|^2} \le` samples/100 and to
+    :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1/4`: beyond, the weights' variance leaves no useful
+    estimate, or its own estimate has no finite variance.
     """
     rng = np.random.default_rng([seed, 5])
     errors, tests = [], 0
@@ -203,9 +205,17 @@ def _with_useful_variance(subject: Subject, point: Point) -> Point:
     while True:
         law = (point.state[0], point.state[1])
         slope = score_slope(subject.statement, point.params, point.sizes, law, law[0])
-        if np.exp(slope) <= SAMPLES / 100:
+        if np.exp(slope) <= SAMPLES / 100 and _largest_tilt(subject.flow, point) < 0.25:
             return point
         point = Point(point.name, point.sizes, (law[0] / 2, law[1] / 2), point.params)
+
+
+def _largest_tilt(flow: Flow, point: Point) -> float:
+    """Return λ_max(Σ^{1/2}CΣ^{1/2}): the p-th moment of the weights is finite where p times it is below 1."""
+    if flow.covariance is None or flow.covariance.tilt is None:
+        return 0.0
+    tilt = Batched(point.values(flow), point.sizes)(flow.covariance.tilt)
+    return float(np.linalg.eigvals(point.state[1] @ tilt).real.max())
 
 
 def _gentle_horizon(subject: Subject, point: Point) -> float:
