@@ -3,6 +3,13 @@
 Nothing here touches Matplotlib's global state: no pyplot, no ``rcParams``.
 """
 
+from importlib.util import find_spec
+
+from symflow.errors import InputError
+
+if find_spec("matplotlib") is None:
+    raise InputError("figures need Matplotlib, which is not installed; run: pip install 'symflow[plot]'")
+
 from symflow.plot.cone import cone
 from symflow.plot.ellipses import ellipses
 from symflow.plot.spectra import eigenvalues, matrix_spectra, spectrum_over_time

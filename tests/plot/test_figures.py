@@ -1,6 +1,8 @@
 """Figures: the geometry that they draw, their files, and that no global state of Matplotlib is touched."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -78,10 +80,15 @@ def test_no_global_state_is_touched(tmp_path):
     before = dict(matplotlib.rcParams)
     save(cone({"one": [_path()]}), tmp_path / "cone", ("png",))
     assert dict(matplotlib.rcParams) == before
-    import sys
-
     if "matplotlib.pyplot" in sys.modules:
         assert not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+def test_without_matplotlib_the_remedy_is_named():
+    code = "import sys; sys.modules['matplotlib'] = None; import symflow.plot"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "pip install 'symflow[plot]'" in run.stderr.splitlines()[-1]
 
 
 def test_the_same_figure_gives_the_same_pdf(tmp_path):

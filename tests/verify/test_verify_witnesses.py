@@ -29,6 +29,7 @@ class _Wrong:
 
     def __init__(self, kernel, amount):
         self._kernel, self._amount = kernel, amount
+        self.backend = kernel.backend
 
     def __call__(self, t, *state, **params):
         mean, cov = self._kernel(t, *state, **params)
