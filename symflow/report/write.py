@@ -78,7 +78,7 @@ def write_report(
     InputError
         If the folder holds something else, or the spec cannot be used; nothing is left behind.
     """
-    target = Path(out)
+    target = Path(os.path.abspath(out))  # pdflatex runs in another folder
     say = progress or _silent
     chosen = load_spec(spec) if isinstance(spec, str | Path) else spec
     _require_replaceable(target)
