@@ -16,6 +16,7 @@ from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.solve import solve
 from symflow.models.attention.model import AttentionModel
 from symflow.plot import CovariancePath, cone, eigenvalues, ellipses, save
+from symflow.references import keys_in
 from symflow.report.blocks import (
     BAD,
     GOOD,
@@ -74,7 +75,7 @@ def model_section(model: AttentionModel, out: Path, progress: Progress) -> Outco
         sections=tuple(part.section for part in parts),
     )
     summary = {key: value for part in parts for key, value in part.summary.items()}
-    return Outcome(section, summary, all(part.passed for part in parts), (_key(model.reference),))
+    return Outcome(section, summary, all(part.passed for part in parts), derived.citations)
 
 
 def derivation_section(derivation: Derivation, anchor: str) -> Outcome:
@@ -87,7 +88,8 @@ def derivation_section(derivation: Derivation, anchor: str) -> Outcome:
         {"title": step.title, "rule": step.rule, "check": seen.method, "passed": seen.passed}
         for step, seen in checked
     ]
-    return Outcome(section, {"derivation": steps}, good == len(checked))
+    cited = dict.fromkeys(key for step, _ in checked for key in keys_in(step.reference))
+    return Outcome(section, {"derivation": steps}, good == len(checked), tuple(cited))
 
 
 def verdict_section(model: AttentionModel, given: frozenset[str] | None, anchor: str, out: Path) -> Outcome:
@@ -225,7 +227,3 @@ def _short(path: CovariancePath) -> CovariancePath:
 
 def _state(holds: bool) -> str:
     return GOOD if holds else BAD
-
-
-def _key(reference: str) -> str:
-    return reference.split(",")[0].strip()

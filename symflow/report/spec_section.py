@@ -89,8 +89,9 @@ def _model_outcome(spec: Spec, out: Path) -> Outcome:
         derived.section.badges + judged.section.badges,
         (derived.section, judged.section),
     )
-    cited = tuple(key for key in (spec.model.reference.split(",")[0].strip(),) if key)
-    return Outcome(section, derived.summary | judged.summary, derived.passed and judged.passed, cited)
+    return Outcome(
+        section, derived.summary | judged.summary, derived.passed and judged.passed, derived.citations
+    )
 
 
 def _absent(spec: Spec, derivation: Derivation) -> list[Paragraph]:

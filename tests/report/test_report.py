@@ -122,18 +122,33 @@ def test_a_failed_run_leaves_nothing_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_the_article_compiles_within_its_margins(tmp_path, default_report):
-    assert default_report.summary["pdf"] == "written"
-    command = ["pdflatex", "-interaction=nonstopmode", f"-output-directory={tmp_path}", "report.tex"]
+def _log(folder, scratch):
+    """Typeset twice and return the log of the second run as one line."""
+    command = ["pdflatex", "-interaction=nonstopmode", f"-output-directory={scratch}", "report.tex"]
     for _ in range(2):
-        run = subprocess.run(command, cwd=default_report.out, capture_output=True, check=True)
-    log = run.stdout.decode("latin-1")
-    log = log.replace("\n", "")
+        run = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return run.stdout.decode("latin-1").replace("\n", "")
+
+
+def _require_clean(log):
     assert "LaTeX Warning: Reference" not in log
     assert "LaTeX Warning: Citation" not in log
     too_wide = [float(width) for width in re.findall(r"Overfull \\hbox \(([0-9.]+)pt", log)]
     assert all(width < 28.45 for width in too_wide), too_wide  # 1 cm
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_the_article_compiles_within_its_margins(tmp_path, default_report):
+    assert default_report.summary["pdf"] == "written"
+    _require_clean(_log(default_report.out, tmp_path))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_the_article_on_an_own_mechanism_cites_what_its_derivation_cites(tmp_path, no_verification):
+    model = {"score": "dot(y, A*x) - dot(y, y)/2"}
+    write_report(tmp_path / "out", spec=_spec(model=model))
+    _require_clean(_log(tmp_path / "out", tmp_path))
+    assert "arxiv.org" in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_the_pretrained_head(tmp_path, no_verification):
