@@ -67,11 +67,11 @@ def _digests(names: Sequence[str], threads: int) -> dict[str, str]:
     environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
     environment |= {
         "OPENBLAS_NUM_THREADS": str(threads),
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
     }
-    run = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(SIZE), *names], env=environment, capture_output=True, text=True
-    )
+    # -P: the package that runs here, not a source tree that happens to lie in the working directory.
+    command = [sys.executable, "-P", "-c", _CHILD, str(SIZE), *names]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
     if run.returncode:
         raise SymflowError(f"the process with {threads} BLAS threads failed:\n{run.stderr.strip()}")
     return dict(line.split() for line in run.stdout.splitlines())
