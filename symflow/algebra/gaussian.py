@@ -60,7 +60,7 @@ def tilted_mean(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
 
     References
     ----------
-    CACP25, Lemma on Gaussian tilting.
+    CACP25 (Gaussian tilting).
 
     Examples
     --------

@@ -73,7 +73,7 @@ def gaussian_closure(model: AttentionModel, given: frozenset[str] | set[str] | N
 
     References
     ----------
-    CACP25, Section 4.
+    CACP25.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def _tilting_lemma() -> Step:
         r"$(I-\Sigma C)^{-1}\Sigma$ and mean",
         formulas=(Formula("m(x)", mean),),
         rule=r"complete the square for $\Sigma \succ 0$; both sides are continuous in $\Sigma \succeq 0$",
-        reference="CACP25, Section 4",
+        reference="CACP25",
         check=LatticeQuadrature(form.score(), y, mean, y, alpha, sigma, symmetric=(tilt,)),
     )
 
@@ -282,7 +282,7 @@ def _closure_lemma() -> Step:
             Formula(r"\dot\Sigma", r"L\Sigma + \Sigma L^{\top}"),
         ),
         rule="push-forward of a Gaussian law by the affine flow map",
-        reference="CACP25, Section 4",
+        reference="CACP25",
         check=ContinuityEquation(
             b + linear * (x - alpha), b, linear * sigma + sigma * linear.T, x, alpha, sigma
         ),

@@ -103,7 +103,7 @@ def solve(
 
     References
     ----------
-    CACP25, Section 4; Hairer, Nørsett, Wanner, *Solving Ordinary Differential Equations I*, II.5–II.6.
+    CACP25; Hairer, Nørsett, Wanner, *Solving Ordinary Differential Equations I*, II.5–II.6.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""CACP25, Section 4: closed systems for mean and covariance."""
+"""CACP25: closed systems for mean and covariance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CLAIMS = (
         hypotheses=_SCALE,
         method=METHOD,
         documented="proved",
-        reference="CACP25, Section 4",
+        reference="CACP25",
         decide=_softmax,
     ),
     Claim(
@@ -55,7 +55,7 @@ CLAIMS = (
         r"$\sqrt{\beta/\tau}$ times the matrices of the score, $A := K^\top Q$.",
         method=METHOD,
         documented="proved",
-        reference="CACP25, Section 4",
+        reference="CACP25",
         decide=_l2,
     ),
 )

@@ -25,7 +25,7 @@ CLAIMS = (
         hypotheses=r"Any $\beta \ge 0$, temperature $> 0$, $Q$, $K$, $V$, $\Sigma_0 \succeq 0$.",
         method="cases",
         documented="proved",
-        reference="CACP25, Section 4",
+        reference="CACP25",
         decide=_rank_invariance,
     ),
 )

@@ -13,7 +13,7 @@ class L2(AttentionModel):
 
     References
     ----------
-    CACP25, Section 2.
+    CACP25.
     """
 
     name = "l2"
@@ -24,4 +24,4 @@ class L2(AttentionModel):
     normalise = "softmax"
     parameters = {"Q": ("k", "d"), "K": ("k", "d"), "V": ("d", "d")}
     biases = {"bq": ("k",), "bk": ("k",), "bv": ("d",), "bo": ("d",)}
-    reference = "CACP25, Section 2"
+    reference = "CACP25"

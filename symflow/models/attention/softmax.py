@@ -13,7 +13,7 @@ class Softmax(AttentionModel):
 
     References
     ----------
-    CACP25, Section 2.
+    CACP25.
     """
 
     name = "softmax"
@@ -24,4 +24,4 @@ class Softmax(AttentionModel):
     normalise = "softmax"
     parameters = {"Q": ("k", "d"), "K": ("k", "d"), "V": ("d", "d")}
     biases = {"bq": ("k",), "bk": ("k",), "bv": ("d",), "bo": ("d",)}
-    reference = "CACP25, Section 2"
+    reference = "CACP25"
