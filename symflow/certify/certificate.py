@@ -21,6 +21,7 @@ VERSION = 1
 _STATUSES = ("proved", "refuted")
 _KEYS = ("format", "version", "claim", "status", "kind", "statement", "scope", "assumes", "proof", "versions")
 MAX_CHARACTERS = 4_000_000  #: of a certificate file
+VERDICT_KEYS = ("claim", "status", "scope", "assumes")  #: what a verdict repeats of its certificate
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,21 @@ class Certificate:
     proof: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=dict, compare=False)
 
+    def __post_init__(self) -> None:
+        for key in ("claim", "status", "kind", "scope"):
+            if not isinstance(getattr(self, key), str):
+                raise CertificateError(f"{key!r} must be text")
+        if self.status not in _STATUSES:
+            raise CertificateError(f"status {self.status!r}: a certificate is for {' or '.join(_STATUSES)}")
+        for key in ("statement", "proof", "versions"):
+            if not isinstance(getattr(self, key), Mapping):
+                raise CertificateError(f"{key!r} must be an object")
+        if not all(isinstance(text, str) for text in self.versions.values()):
+            raise CertificateError("'versions' must be texts")
+        if not isinstance(self.assumes, tuple) or not all(isinstance(name, str) for name in self.assumes):
+            raise CertificateError("'assumes' must be a list of names of lemmas")
+        _check_texts([getattr(self, key) for key in _KEYS[2:]])
+
     def to_json(self, indent: int | None = 1) -> str:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_record(), indent=indent, ensure_ascii=False)
@@ -74,13 +90,15 @@ class Certificate:
         CertificateError
             If the text is not JSON or does not follow the schema; the message names the fault.
         """
-        return cls.from_record(_load(text))
+        return cls.from_record(load_json(text))
 
     @classmethod
     def from_record(cls, record: Any) -> Certificate:
         """Read a certificate from plain data; raises `CertificateError` as :meth:`from_json`."""
-        _check_record(record)
-        return cls(**{key: record[key] for key in _KEYS[2:]} | {"assumes": tuple(record["assumes"])})
+        _check_frame(record)
+        assumes = record["assumes"]
+        fields = {key: record[key] for key in _KEYS[2:]}
+        return cls(**fields | {"assumes": tuple(assumes) if isinstance(assumes, list) else assumes})
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a file."""
@@ -93,20 +111,24 @@ class Certificate:
         Raises
         ------
         CertificateError
-            If the file cannot be read or does not follow the schema.
+            If the file cannot be read or does not follow the schema, or if it holds a verdict that disagrees
+            with its certificate.
         """
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise CertificateError(f"certificate {str(path)!r} cannot be read: {error}") from error
-        record = _load(text)
-        if (
-            isinstance(record, dict)
-            and "format" not in record
-            and isinstance(record.get("certificate"), dict)
-        ):
-            record = record["certificate"]
-        return cls.from_record(record)
+        record = load_json(text)
+        if not isinstance(record, dict) or "format" in record or not record.get("certificate"):
+            return cls.from_record(record)
+        certificate = cls.from_record(record["certificate"])
+        stored = certificate.to_record()
+        for key in VERDICT_KEYS:
+            if record.get(key) != stored[key]:
+                raise CertificateError(
+                    f"the verdict in {str(path)!r} has another {key!r} than its certificate"
+                )
+        return certificate
 
 
 def software() -> dict[str, str]:
@@ -121,15 +143,24 @@ def _version(name: str) -> str:
         return "source"
 
 
-def _load(text: str) -> Any:
+def load_json(text: str) -> Any:
+    """Return the data of a JSON text of moderate length without repeated keys.
+
+    Raises
+    ------
+    CertificateError
+        If the text is something else.
+    """
     if len(text) > MAX_CHARACTERS:
         raise CertificateError(
             f"a certificate of {len(text)} characters is too long (at most {MAX_CHARACTERS})"
         )
     try:
         return json.loads(text, object_pairs_hook=_refuse_repeated)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise CertificateError(f"the certificate is not JSON: {error}") from error
+    except CertificateError:
+        raise
+    except (ValueError, RecursionError) as error:  # ValueError also for an integer of too many digits
+        raise CertificateError(f"the text is not JSON: {error}") from error
 
 
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -141,7 +172,28 @@ def _refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check_record(record: Any) -> None:
+def _check_texts(parts: list[Any]) -> None:
+    """Refuse data that JSON does not have, texts that do not print as they are, and too much of either."""
+    pending, seen = list(parts), 0
+    while pending:
+        part = pending.pop()
+        seen += 1
+        if isinstance(part, str):
+            seen += len(part)
+            if not part.isprintable():
+                raise CertificateError(f"the text {part[:60]!a} has characters that cannot be printed")
+        elif isinstance(part, Mapping):
+            pending += [*part.keys(), *part.values()]
+        elif isinstance(part, (list, tuple)):
+            pending += part
+        elif part is not None and not isinstance(part, (bool, int, float)):
+            raise CertificateError(f"a {type(part).__name__} cannot be part of a certificate")
+        if seen + len(pending) > MAX_CHARACTERS:
+            raise CertificateError(f"the certificate is too long (at most {MAX_CHARACTERS} characters)")
+
+
+def _check_frame(record: Any) -> None:
+    """Refuse a record of another format, of another version, or with other keys."""
     if not isinstance(record, Mapping):
         raise CertificateError("a certificate is a JSON object")
     missing = [key for key in _KEYS if key not in record]
@@ -151,17 +203,5 @@ def _check_record(record: Any) -> None:
         raise CertificateError(f"the certificate {fault}; its keys are {', '.join(_KEYS)}")
     if record["format"] != FORMAT:
         raise CertificateError(f"format is {record['format']!r}, expected {FORMAT!r}")
-    if record["version"] != VERSION or isinstance(record["version"], bool):
+    if type(record["version"]) is not int or record["version"] != VERSION:
         raise CertificateError(f"version {record['version']!r} cannot be read; this is version {VERSION}")
-    for key in ("claim", "status", "kind", "scope"):
-        if not isinstance(record[key], str):
-            raise CertificateError(f"{key!r} must be text")
-    if record["status"] not in _STATUSES:
-        raise CertificateError(f"status {record['status']!r}: a certificate is for {' or '.join(_STATUSES)}")
-    for key in ("statement", "proof", "versions"):
-        if not isinstance(record[key], Mapping):
-            raise CertificateError(f"{key!r} must be an object")
-    if not isinstance(record["assumes"], (list, tuple)) or not all(
-        isinstance(a, str) for a in record["assumes"]
-    ):
-        raise CertificateError("'assumes' must be a list of names of lemmas")

@@ -44,11 +44,15 @@ def verdict_latex(verdict: Verdict) -> str:
         lines.append(rf"Witness: {plain_to_latex(str(verdict.witness))}.")
     if verdict.method:
         lines.append(rf"Method: {plain_to_latex(verdict.method)}.")
-    known = [LEMMAS[name] for name in verdict.assumes if name in LEMMAS]
-    if known:
+    if verdict.assumes:
         lines += ["It rests on", r"\begin{description}"]
-        lines += [
-            rf"\item[{lemma.title}] {lemma.statement} [{plain_to_latex(lemma.citation)}]" for lemma in known
-        ]
+        lines += [_item(name) for name in verdict.assumes]
         lines.append(r"\end{description}")
     return "\n".join(lines) + "\n"
+
+
+def _item(name: str) -> str:
+    if name not in LEMMAS:  # of a verdict that was read and not replayed
+        return rf"\item[{plain_to_latex(name)}] A lemma that is not known; the verdict does not replay."
+    lemma = LEMMAS[name]
+    return rf"\item[{lemma.title}] {lemma.statement} [{plain_to_latex(lemma.citation)}]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -39,7 +38,9 @@ from sympy.core.symbol import Str
 from symflow.algebra.grammar import Operations, parse_with_operations
 from symflow.algebra.symbols import dimension, matrix
 from symflow.algebra.words import NormalForm, normal_form
-from symflow.errors import CertificateError, InputError
+from symflow.certify.names import check_names, is_fixed_size
+from symflow.certify.size import Budget
+from symflow.errors import InputError
 
 #: functions of the grammar that are finite and smooth on the whole real line
 _SMOOTH = frozenset(("exp", "sin", "cos", "tanh", "erf", "sigmoid"))
@@ -50,7 +51,6 @@ _ADMITTED = (
     *(MatrixSymbol, Identity, ZeroMatrix, MatAdd, MatMul, Transpose, Inverse, MatPow, Trace),
     *(exp, sin, cos, tanh, erf),
 )
-_NAME = re.compile(r"[^\x00-\x1f\x7f,;:=<>≤≥⪯⪰≻]{1,60}")
 
 
 class Rejected(Exception):
@@ -73,8 +73,8 @@ class Terms:
     def __init__(
         self, shapes: Mapping[str, tuple[str, ...]], signs: Mapping[str, str], symmetric: tuple[str, ...] = ()
     ) -> None:
-        sizes = sorted({size for shape in shapes.values() for size in shape if not size.isdecimal()})
-        _refuse_bad_names([*shapes, *sizes])
+        sizes = sorted({size for shape in shapes.values() for size in shape if not is_fixed_size(size)})
+        check_names([*shapes, *sizes])
         self.symbols: dict[str, Any] = {size: dimension(size) for size in sizes}
         self.symbols |= {
             name: make_symbol(name, shape, signs.get(name, "")) for name, shape in shapes.items()
@@ -84,10 +84,10 @@ class Terms:
         self.definitions: dict[str, Any] = {}
         self.invertible: list[Any] = []
         self._defined: set[str] = set()
-        self._read: dict[
-            str, tuple[Any, Operations]
-        ] = {}  # symbols are only ever added, so a text keeps its meaning
+        # symbols are only ever added, so a text keeps its meaning
+        self._read: dict[str, tuple[Any, Operations]] = {}
         self._forms: dict[Any, NormalForm] = {}
+        self._budget = Budget()
 
     def read(self, text: str) -> Any:
         """Return the expression that ``text`` stands for.
@@ -101,6 +101,7 @@ class Terms:
 
     def _parse(self, text: str) -> tuple[Any, Operations]:
         if text not in self._read:
+            self._budget.spend_text(text)
             self._read[text] = parse_with_operations(text, self.symbols)
         return self._read[text]
 
@@ -108,7 +109,7 @@ class Terms:
         """Add the new symbol ``name`` that stands for ``value``."""
         if name in self.symbols:
             raise Rejected(f"the name {name!r} is already taken, a definition needs a new one")
-        _refuse_bad_names([name])
+        check_names([*self.symbols, name])
         self.symbols[name] = matrix(name, *value.shape) if is_matrix(value) else Symbol(name, real=True)
         self.definitions[name] = value
 
@@ -142,6 +143,7 @@ class Terms:
 
     def _form(self, expr: Any) -> NormalForm:
         if expr not in self._forms:
+            self._budget.spend_expression(expr)
             self._forms[expr] = normal_form(expr, symmetric=self.symmetric)
         return self._forms[expr]
 
@@ -204,7 +206,7 @@ def make_symbol(name: str, shape: tuple[str, ...], sign: str = "") -> Any:
             {"nonnegative": True} if sign == "nonnegative" else {"positive": True} if sign else {"real": True}
         )
         return Symbol(name, **assumptions)
-    rows, cols = (Integer(size) if size.isdecimal() else dimension(size) for size in (*shape, "1")[:2])
+    rows, cols = (Integer(size) if is_fixed_size(size) else dimension(size) for size in (*shape, "1")[:2])
     return matrix(name, rows, cols)
 
 
@@ -267,16 +269,3 @@ def substitute(expr: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
 def is_symbol(expr: Any) -> bool:
     """Whether ``expr`` is a bare scalar or matrix symbol."""
     return isinstance(expr, (Symbol, MatrixSymbol))
-
-
-def _refuse_bad_names(names: list[str]) -> None:
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise CertificateError(
-                f"{name!r} cannot be a name: use at most 60 printable characters without , ; : = < >"
-            )
-    repeated = {name for name in names if names.count(name) > 1}
-    if repeated:
-        raise CertificateError(
-            f"the name {sorted(repeated)[0]!r} is used twice; give every symbol its own name"
-        )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symflow.certify.certificate import Certificate
+from symflow.certify.certificate import VERDICT_KEYS, Certificate, load_json
 from symflow.certify.recheck import replay
 from symflow.errors import CertificateError, Undecided
 
@@ -22,7 +22,8 @@ class Verdict:
 
     ``bool(verdict)`` is True for *proved* and False for *refuted*. It raises for *undecided*, and for
     *supported* too: a measurement is evidence, and code that branches on it should say so by comparing
-    ``status``.
+    ``status``. A verdict says of claim, status, scope and lemmas exactly what its certificate says; whether
+    that proof is one, only :meth:`replay` knows, so replay a verdict that was read from a file.
 
     Attributes
     ----------
@@ -70,6 +71,9 @@ class Verdict:
         if (self.certificate is None) == (self.status in ("proved", "refuted")):
             need = "needs a certificate" if self.certificate is None else "has no certificate"
             raise CertificateError(f"a verdict that is {self.status} {need}")
+        for key in VERDICT_KEYS if self.certificate else ():
+            if getattr(self, key) != getattr(self.certificate, key):
+                raise CertificateError(f"the verdict has another {key!r} than its certificate")
 
     @classmethod
     def from_certificate(cls, certificate: Certificate, witness: Any = None) -> Verdict:
@@ -126,12 +130,9 @@ class Verdict:
         Raises
         ------
         CertificateError
-            If the text is not JSON or does not follow the schema.
+            If the text is not JSON, does not follow the schema, or disagrees with its certificate.
         """
-        try:
-            record = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise CertificateError(f"the verdict is not JSON: {error}") from error
+        record = load_json(text)
         if not isinstance(record, Mapping) or set(record) != set(_KEYS):
             raise CertificateError(f"a verdict is an object with the keys {', '.join(_KEYS)}")
         for key in ("claim", "status", "scope", "method", "reason"):

@@ -26,7 +26,7 @@ class Deadline:
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        if seconds is not None and (isinstance(seconds, bool) or not seconds > 0):
+        if seconds is not None and (not _is_number(seconds) or not seconds > 0):
             raise InputError(f"max_wall_time = {seconds!r}: give a positive number of seconds, or None")
         self._limit = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
@@ -35,6 +35,10 @@ class Deadline:
         """Raise :class:`Undecided` once the limit has passed."""
         if self._end is not None and time.monotonic() > self._end:
             raise Undecided(f"not decided within max_wall_time = {self._limit} s")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,10 @@ def decide_parts(
     parts = {}
     for name, model in models.items():
         deadline.check()
-        parts[name] = _prove(gaussian_closure(model, names), "rank-invariance", rank=True)
+        try:
+            parts[name] = _prove(gaussian_closure(model, names), "rank-invariance", rank=True)
+        except InputError as error:
+            return _undecided(claim, f"{name}: {error}", "cases")
     return _replayed(join_parts(claim, parts), deadline)
 
 
@@ -65,7 +68,8 @@ def _replayed(certificate: Certificate, deadline: Deadline) -> Verdict:
     deadline.check()
     outcome = replay(certificate)
     if not outcome.accepted:
-        return _undecided(certificate.claim, f"the proof that was found does not replay: {outcome.reason}")
+        why = f"the proof that was found does not replay: {outcome.reason}"
+        return _undecided(certificate.claim, why, certificate.kind)
     return Verdict.from_certificate(certificate)
 
 
@@ -88,5 +92,5 @@ def _prove(derivation: Derivation, claim: str, rank: bool) -> Certificate:
     return prove_gaussian_preservation(derivation.statement, system, claim, rank=rank)
 
 
-def _undecided(claim: str, reason: str) -> Verdict:
-    return Verdict(claim, "undecided", method=METHOD, reason=reason)
+def _undecided(claim: str, reason: str, method: str = METHOD) -> Verdict:
+    return Verdict(claim, "undecided", method=method, reason=reason)

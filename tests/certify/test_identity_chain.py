@@ -282,7 +282,7 @@ def get(node, path):
     return node
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_every_perturbed_text_is_rejected_or_means_the_same(softmax, seed):
     rng = random.Random(seed)
     accepted = []

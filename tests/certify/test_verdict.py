@@ -73,16 +73,17 @@ def test_a_verdict_is_frozen(proved):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("claim", "rank-invariance"),
-        ("scope", "everything"),
-        ("assumes", ()),
-        ("method", "insight"),
-        ("reason", "because"),
-        ("witness", "a witness"),
-    ],
+    [("claim", "rank-invariance"), ("status", "refuted"), ("scope", "everything"), ("assumes", ())],
 )
-def test_a_verdict_that_says_more_than_its_certificate_does_not_replay(proved, field, value):
+def test_a_verdict_cannot_say_something_else_than_its_certificate(proved, field, value):
+    with pytest.raises(CertificateError, match=f"another '{field}' than its certificate"):
+        dataclasses.replace(proved, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("method", "insight"), ("reason", "because"), ("witness", "a witness")]
+)
+def test_a_verdict_with_evidence_of_its_own_does_not_replay(proved, field, value):
     assert dataclasses.replace(proved, **{field: value}).replay() is False
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from symflow.certify.certificate import Certificate
 from symflow.certify.kinds.identity_chain import run_chain
-from symflow.certify.propositions import Conjunction, proposition
+from symflow.certify.propositions import Conjunction, stated_proposition
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.errors import InputError
 
@@ -22,17 +22,13 @@ class Cases(ProofKind):
 
     def replay(self, certificate: Certificate) -> Replay:
         """Replay every part; accept if all are accepted and status and scope agree."""
-        if certificate.status != "proved":
-            return Replay(False, reason=f"cases cannot show that a claim is {certificate.status}")
         try:
-            claim = proposition(certificate.claim)
+            claim = stated_proposition(certificate)
             if not isinstance(claim, Conjunction):
                 return Replay(False, reason=f"{certificate.claim} does not consist of parts")
-            scope, statements = claim.scope(certificate.statement), claim.statements(certificate.statement)
+            statements = claim.statements(certificate.statement)
         except InputError as error:
             return Replay(False, reason=str(error))
-        if certificate.scope != scope:
-            return Replay(False, reason=f"the scope is '{scope}', but the certificate states otherwise")
         if set(certificate.proof) != set(claim.parts):
             return Replay(False, reason=f"the proof must have the parts {', '.join(claim.parts)}")
         lines: list[ReplayedLine] = []

@@ -9,10 +9,19 @@ import functools
 import importlib
 import pkgutil
 
+from symflow.certify.certificate import Certificate
 from symflow.certify.propositions.proposition import Conjunction, Goal, Proposition, Theorem
 from symflow.errors import CertificateError
 
-__all__ = ["Conjunction", "Goal", "Proposition", "Theorem", "proposition", "propositions"]
+__all__ = [
+    "Conjunction",
+    "Goal",
+    "Proposition",
+    "Theorem",
+    "proposition",
+    "propositions",
+    "stated_proposition",
+]
 
 
 @functools.cache
@@ -44,3 +53,21 @@ def proposition(claim: str) -> Proposition:
             f"claim {claim!r} is unknown; certificates exist for {', '.join(propositions())}"
         )
     return propositions()[claim]
+
+
+def stated_proposition(certificate: Certificate) -> Proposition:
+    """Return the proposition of a certificate of its truth.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate is not for *proved*, the claim is unknown, the statement is malformed, or the scope
+        is not the one that follows from them.
+    """
+    if certificate.status != "proved":
+        raise CertificateError(f"a proof cannot show that a claim is {certificate.status}")
+    claim = proposition(certificate.claim)
+    scope = claim.scope(certificate.statement)
+    if certificate.scope != scope:
+        raise CertificateError(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+    return claim

@@ -20,6 +20,7 @@ from sympy import Identity
 
 from symflow.algebra.grammar import to_text
 from symflow.certify.judgement import Judgement
+from symflow.certify.names import is_fixed_size
 from symflow.certify.propositions.proposition import Conjunction, Goal, Proposition, Theorem
 from symflow.certify.rules.rule import Variables
 from symflow.certify.terms import Terms, as_scalar, is_matrix, multiply, quadratic, total
@@ -38,6 +39,7 @@ _TEXTS = (
     "cov_rhs",
 )
 _KEYS = frozenset((*_TEXTS, "symbols", "signs", "domain"))
+MAX_SYMBOLS = 100
 _SIGNS = {"nonnegative": "≥ 0", "positive": "> 0"}
 
 
@@ -77,8 +79,10 @@ def _check_symbols(symbols: Any, signs: Any) -> None:
             raise CertificateError(
                 f"statement: the shape of {name!r} must be a list of at most two size names"
             )
+    if len(symbols) > MAX_SYMBOLS:
+        raise CertificateError(f"statement: more than {MAX_SYMBOLS} symbols")
     for name, sign in signs.items():
-        if sign not in _SIGNS or symbols.get(name) is None or len(symbols[name]) > 0:
+        if sign not in tuple(_SIGNS) or symbols.get(name) is None or len(symbols[name]) > 0:
             raise CertificateError(
                 f"statement: sign {sign!r} of {name!r}: give nonnegative or positive, for a scalar"
             )
@@ -106,9 +110,16 @@ def _require_names(terms: Terms, expr: Any, allowed: set[str], what: str) -> Non
         raise CertificateError(f"statement: {what} must not contain {', '.join(found)}")
 
 
-def _is_second_derivative(terms: Terms, score: Any, key: Any, tilt: Any) -> bool:
-    """``s(x, y + h) + s(x, y − h) − 2s(x, y) = hᵀCh`` with C symmetric."""
-    step = terms.symbols["·step"]
+def _unused(name: str, record: Mapping[str, Any]) -> str:
+    """Return ``name``, lengthened until the statement does not use it."""
+    taken = _parameters(record) | {record[role] for role in ("query", "key", "mean", "covariance")}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _is_second_derivative(terms: Terms, score: Any, key: Any, step: Any, tilt: Any) -> bool:
+    """``s(x, y + h) + s(x, y − h) − 2s(x, y) = hᵀCh`` with C symmetric, h = ``step``."""
     moved = [score.xreplace({key: total([key, multiply(sign, step)])}) for sign in (1, -1)]
     difference = total([*(as_scalar(s) for s in moved), -2 * as_scalar(score)])
     return terms.same(difference, quadratic(step, tilt)) and terms.same(tilt, tilt.T)
@@ -173,13 +184,15 @@ class GaussianPreservation(Theorem):
         return found
 
     def _check_domain(self, record: Mapping[str, Any]) -> None:
-        terms = _terms(record, {"·step": ("d",)})
+        step = _unused("h", record)
+        terms = _terms(record, {step: ("d",)})
         tilt, score = terms.read(record["domain"]), terms.read(record["score"])
         _require_names(terms, tilt, _parameters(record), "the domain")
         terms.require_defined(record["domain"])
         if not is_matrix(tilt) or tilt.shape != Identity(terms.symbols["d"]).shape:
             raise CertificateError("statement: the domain must be a d × d matrix")
-        if not _is_second_derivative(terms, score, terms.symbols[record["key"]], tilt):
+        symbols = terms.symbols
+        if not _is_second_derivative(terms, score, symbols[record["key"]], symbols[step], tilt):
             raise CertificateError(
                 "statement: the domain is not the second derivative of the score in the key"
             )
@@ -188,6 +201,8 @@ class GaussianPreservation(Theorem):
         """Return sizes, states, parameters and time interval in words."""
         record = read_statement(statement)
         sizes = sorted({"d", *(size for shape in record["symbols"].values() for size in shape)})
+        free = [size for size in sizes if not is_fixed_size(size)]
+        fixed = [size for size in sizes if is_fixed_size(size)]
         mean, covariance = record["mean"], record["covariance"]
         where = f"every covariance {covariance} ⪰ 0, singular or not"
         until = "the maximal interval of existence of the system"
@@ -197,7 +212,7 @@ class GaussianPreservation(Theorem):
             until = "times up to the first exit from that domain or the end of existence"
         signs = [f"{name} {_SIGNS[sign]}" for name, sign in sorted(record["signs"].items())]
         parts = [
-            f"every size {', '.join(sizes)}",
+            f"every size {', '.join(free)}" + (f", others fixed to {', '.join(fixed)}" if fixed else ""),
             f"every mean {mean}",
             where,
             until,

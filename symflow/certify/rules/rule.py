@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from symflow.certify.judgement import Judgement
@@ -93,4 +93,4 @@ class Rule:
     meaning: str
     check: Callable[[Inference], None]
     arguments: tuple[str, ...] = ()
-    lists: tuple[str, ...] = field(default=())
+    lists: tuple[str, ...] = ()
