@@ -20,11 +20,11 @@ from typing import Any
 import sympy
 from sympy import MatrixSymbol, Rational, Symbol
 
-from symflow.algebra._shapes import Size, infer_shapes
+from symflow.algebra._shapes import Size
 from symflow.algebra._syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail, read
 from symflow.algebra._writer import to_text
+from symflow.algebra.signature import TOKENS, Shape, signature
 from symflow.algebra.symbols import dimension, matrix
-from symflow.errors import InputError
 
 __all__ = ["Operations", "Parsed", "parse", "parse_score", "parse_vector", "parse_with_operations", "to_text"]
 
@@ -162,9 +162,19 @@ def parse_score(
     >>> score.expression, score.shapes
     (beta*Trace(x.T*Q.T*K*y), (('beta', ()), ('Q', ('k', 'd')), ('K', ('k', 'd'))))
     """
-    if kind not in ("scalar", "vector"):
-        raise InputError(f"kind = {kind!r} is neither 'scalar' nor 'vector'")
-    return _parse_inferred(text, parameters, (1, 1) if kind == "scalar" else ("d", 1))
+    found = signature(text, parameters, kind)
+    sizes = {name: dimension(name) for name in found.sizes}
+    shapes = {**TOKENS, **found.shapes}
+    names = [name for name, _ in found.parameters]
+    symbols = sizes | {name: _symbol(name, shapes[name], sizes) for name in (*TOKENS, *names)}
+    return Parsed(
+        _Builder(text, symbols).result(found.node),
+        symbols["x"],
+        symbols["y"],
+        tuple(symbols[name] for name in names),
+        tuple(sizes.values()),
+        found.parameters,
+    )
 
 
 def parse_vector(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None = None) -> Parsed:
@@ -178,57 +188,7 @@ def parse_vector(text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | 
     return parse_score(text, parameters, kind="vector")
 
 
-def _parse_inferred(
-    text: str, parameters: Mapping[str, Sequence[Size | Symbol]] | None, target: tuple[Size, Size]
-) -> Parsed:
-    declared = {name: _declared_shape(name, shape) for name, shape in (parameters or {}).items()}
-    tokens: dict[str, tuple[Size, Size]] = {"x": ("d", 1), "y": ("d", 1)}
-    for name in tokens.keys() & declared.keys():
-        raise InputError(f"parameters[{name!r}]: x and y are the tokens in ℝᵈ; rename the parameter")
-    node = read(text)
-    shapes = infer_shapes(node, {**tokens, **declared}, target, text)
-    sizes = _sizes(shapes, declared)
-    symbols: dict[str, Any] = {name: _symbol(name, tokens[name], sizes) for name in tokens}
-    for name, shape in shapes.items():
-        is_size = name in sizes and name not in declared
-        symbols.setdefault(name, sizes[name] if is_size else _symbol(name, shape, sizes))
-    expression = _Builder(text, symbols | {s: v for s, v in sizes.items() if s not in symbols}).result(node)
-    names = [name for name in shapes if name not in tokens and (name not in sizes or name in declared)]
-    return Parsed(
-        expression,
-        symbols["x"],
-        symbols["y"],
-        tuple(symbols[name] for name in names),
-        tuple(sizes.values()),
-        tuple((name, _public_shape(shapes[name])) for name in names),
-    )
-
-
-def _declared_shape(name: str, shape: Sequence[Size | Symbol]) -> tuple[Size, Size]:
-    if isinstance(shape, str) or not isinstance(shape, Sequence) or len(shape) > 2:
-        raise InputError(f"parameters[{name!r}]: a shape is (), (rows,) or (rows, columns), got {shape!r}")
-    sizes: list[Size] = []
-    for size in shape:
-        value = size if isinstance(size, int | str) else str(size)
-        if isinstance(value, bool) or (isinstance(value, int) and value < 1) or value == "":
-            raise InputError(f"parameters[{name!r}]: {size!r} is not a size (a name or a positive integer)")
-        sizes.append(int(value) if str(value).isdigit() else value)
-    sizes += [1] * (2 - len(sizes))
-    return sizes[0], sizes[1]
-
-
-def _public_shape(shape: tuple[Size, Size]) -> tuple[Size, ...]:
-    return () if shape == (1, 1) else shape[:1] if shape[1] == 1 else shape
-
-
-def _sizes(shapes: Mapping[str, tuple[Size, Size]], declared: Mapping[str, Any]) -> dict[str, Symbol]:
-    """Return the sizes as symbols, ``d`` first, then in order of appearance."""
-    names = ["d", *(size for shape in shapes.values() for size in shape if isinstance(size, str))]
-    names += [size for name in declared if name in shapes for size in declared[name] if isinstance(size, str)]
-    return {name: dimension(name) for name in dict.fromkeys(names)}
-
-
-def _symbol(name: str, shape: tuple[Size, Size], sizes: Mapping[str, Symbol]) -> Any:
+def _symbol(name: str, shape: Shape, sizes: Mapping[str, Symbol]) -> Any:
     if shape == (1, 1):
         return Symbol(name, real=True)
     rows, cols = (size if isinstance(size, int) else sizes[size] for size in shape)

@@ -1,23 +1,25 @@
-"""The base class of attention models: turns a declared line of mathematics into a `Statement`."""
+"""The base class of attention models: turns a declared line of mathematics into a `Statement`.
+
+What builds expressions is imported where one is built: a model whose kernel exists already needs none.
+"""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Identity, Inverse, Rational, Symbol, ZeroMatrix, sympify
 
-from symflow.algebra.grammar import parse
 from symflow.algebra.symbols import dimension, matrix, vector
-from symflow.algebra.words import identical
 from symflow.errors import InputError
-from symflow.models.statement import Statement
+
+if TYPE_CHECKING:
+    from symflow.models.statement import Statement
 
 Shapes = Mapping[str, tuple[str, ...]]
 NO_SHAPES: Shapes = MappingProxyType({})
@@ -112,6 +114,9 @@ class AttentionModel:
         InputError
             If a name is unknown or missing, or if A is given where it is not enough.
         """
+        from symflow.algebra.grammar import parse
+        from symflow.models.statement import Statement
+
         names = self.parametrisations()[0] if given is None else frozenset(given)
         self._refuse_unusable(names)
         product = self._gives_product(names)
@@ -162,10 +167,9 @@ class AttentionModel:
     def _refuse_unusable(self, names: frozenset[str]) -> None:
         known = [*self.parameters, *self.biases, "A"]
         for name in sorted(names - set(known)):
-            hint = difflib.get_close_matches(name, known, 1)
-            suggestion = f" Did you mean {hint[0]!r}?" if hint else ""
             raise InputError(
-                f"parameter {name!r} is unknown to {self.name}.{suggestion} It knows {', '.join(known)}"
+                f"parameter {name!r} is unknown to {self.name}.{_suggestion(name, known)} "
+                f"It knows {', '.join(known)}"
             )
         product = self._gives_product(names)
         if product:
@@ -205,6 +209,8 @@ def exact_scalar(name: str, value: Any, *, allow_zero: bool) -> Expr:
     """
     bound = "≥ 0" if allow_zero else "> 0"
     if isinstance(value, str):
+        from symflow.algebra.grammar import parse
+
         value = parse(value, {})
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Expr)):
         raise InputError(f"{name} = {value!r} is not a number; give a number {bound}")
@@ -221,6 +227,12 @@ def exact_scalar(name: str, value: Any, *, allow_zero: bool) -> Expr:
     ):
         raise InputError(f"{name} = {value} is out of its domain; give a number {bound}")
     return exact
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    return "".join(f" Did you mean {near!r}?" for near in get_close_matches(name, known, 1))
 
 
 def _symbol(name: str, shape: tuple[str, ...]) -> Any:
@@ -245,6 +257,9 @@ def _freeze(shapes: Shapes) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 @functools.cache
 def _depends_on_product_only(score: str, parameters: Any, biases: Any) -> bool:
+    from symflow.algebra.grammar import parse
+    from symflow.algebra.words import identical
+
     shapes = dict(parameters)
     if "A" in shapes or any(shapes.get(name) != ("k", "d") for name in ("Q", "K")):
         return False

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any
 
-from symflow.algebra.grammar import parse_score, to_text
+from symflow.algebra.signature import is_settled_by_shapes, signature
 from symflow.errors import InputError
 from symflow.models.attention.model import AttentionModel, Shapes
 
@@ -59,21 +59,30 @@ class Attention(AttentionModel):
             raise InputError(f"normalise = {self.normalise!r} is not available; use normalise='softmax'")
         for name in ("score", "value"):
             given = getattr(self, name)
-            text = "V*y" if given is None else given if isinstance(given, str) else to_text(given)
-            object.__setattr__(self, name, text)
+            object.__setattr__(self, name, "V*y" if given is None else _text(given))
         object.__setattr__(self, "parameters", dict(_inferred(self.score, self.value)))
+
+
+def _text(given: Any) -> str:
+    if isinstance(given, str):
+        return given
+    from symflow.algebra.grammar import to_text
+
+    return to_text(given)
 
 
 @functools.cache
 def _inferred(score: str, value: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    first = parse_score(score)
-    shapes = {symbol.name: _shape(symbol) for symbol in first.parameters}
-    second = parse_score(value, shapes, kind="vector")
-    shapes |= {symbol.name: _shape(symbol) for symbol in second.parameters}
+    shapes = _parameters(score, {}, "scalar")
+    shapes |= _parameters(value, shapes, "vector")
     return tuple(shapes.items())
 
 
-def _shape(symbol: Any) -> tuple[str, ...]:
-    if not hasattr(symbol, "shape"):
-        return ()
-    return tuple(str(size) for size in symbol.shape if size != 1)
+def _parameters(text: str, declared: Shapes, kind: str) -> dict[str, tuple[str, ...]]:
+    """Return the shape of each parameter of ``text``, after everything that can be wrong with it."""
+    found = signature(text, declared, kind)
+    if not is_settled_by_shapes(found.node):
+        from symflow.algebra.grammar import parse_score
+
+        parse_score(text, declared, kind)
+    return {name: tuple(str(size) for size in shape if size != 1) for name, shape in found.parameters}
