@@ -32,7 +32,7 @@ from sympy import (
 )
 
 from symflow.algebra.sampling import agree_at_rational_points
-from symflow.derive.steps import Checked
+from symflow.derive.steps import Check, Checked
 from symflow.errors import InputError
 
 Values = Mapping[Any, Any]
@@ -40,6 +40,20 @@ Integrand = Callable[..., Any]
 
 #: Decimal digits to which the lattice sums are carried out, by dimension.
 QUADRATURE_DIGITS = {1: 50, 2: 20}
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several checks of one statement, each of another part of it."""
+
+    parts: tuple[Check, ...]
+
+    def run(self) -> Checked:
+        """Run every part; all must pass."""
+        seen = [part.run() for part in self.parts]
+        methods = dict.fromkeys(one.method for one in seen)
+        evidence = "; ".join(one.evidence for one in seen)
+        return Checked(all(one.passed for one in seen), "; ".join(methods), evidence)
 
 
 @dataclass(frozen=True)

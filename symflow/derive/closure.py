@@ -13,7 +13,7 @@ from sympy import Identity, Integer, Inverse, MatAdd, MatMul, MatrixSymbol, Zero
 
 from symflow.algebra.affine import affine_parts
 from symflow.algebra.definite import is_negative_semidefinite
-from symflow.algebra.gaussian import tilted_mean
+from symflow.algebra.gaussian import tilted_covariance, tilted_mean
 from symflow.algebra.latex import latex
 from symflow.algebra.quadratic import QuadraticForm, quadratic_form
 from symflow.algebra.symbols import dimension, matrix, vector
@@ -25,10 +25,11 @@ from symflow.derive.checks import (
     LatticeQuadrature,
     QuadraticInComponents,
     RationalPoints,
+    Together,
 )
 from symflow.derive.derivation import Derivation
 from symflow.derive.steps import Formula, Step
-from symflow.errors import ClosureUndecided, NotAffine, NotQuadratic, SymflowError
+from symflow.errors import ClosureUndecided, InputError, NotAffine, NotQuadratic, SymflowError
 from symflow.flow import CovarianceStructure, Flow
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Statement
@@ -70,6 +71,8 @@ def gaussian_closure(model: AttentionModel, given: frozenset[str] | set[str] | N
     ClosureUndecided
         If the score is not quadratic in y or the value not affine; neither proves that Gaussians
         are not preserved.
+    InputError
+        If two symbols have one name, or a parameter is unknown or missing.
 
     References
     ----------
@@ -84,6 +87,7 @@ def gaussian_closure(model: AttentionModel, given: frozenset[str] | set[str] | N
     statement = model.statement(given)
     d = statement.dimensions[0]
     alpha, sigma = vector("alpha", d), matrix("Sigma", d, d)
+    _refuse_equal_names(statement, alpha, sigma)
     velocity = _affine_velocity(statement, alpha, sigma)
     cov_rhs = _plus_transpose(MatMul(velocity.linear, sigma).doit(deep=False), sigma)
     flow = Flow(
@@ -95,6 +99,17 @@ def gaussian_closure(model: AttentionModel, given: frozenset[str] | set[str] | N
         covariance=CovarianceStructure(sigma, velocity.linear, None if velocity.bounded else velocity.form.C),
     )
     return Derivation(model, statement, _steps(model, statement, velocity, flow), flow)
+
+
+def _refuse_equal_names(statement: Statement, *states: MatrixSymbol) -> None:
+    """Refuse a parameter called like a state, which would be taken for it, or like another parameter."""
+    names = [s.name for s in (*states, *statement.parameters)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"{statement.name} has two symbols called {twice[0]!r}; rename the one in score or value "
+            "(alpha and Sigma are mean and covariance)"
+        )
 
 
 def _affine_velocity(statement: Statement, alpha: MatrixSymbol, sigma: MatrixSymbol) -> _AffineVelocity:
@@ -209,18 +224,26 @@ def _tilting_lemma() -> Step:
     x, y, alpha, sigma = vector("x", d), vector("y", d), vector("alpha", d), matrix("Sigma", d, d)
     tilt = matrix("C", d, d)
     form = QuadraticForm(matrix("B", d, d), tilt, vector("c", d), Integer(0), x, y, symmetric=(tilt,))
-    mean = tilted_mean(form, alpha, sigma, x)
+    mean, spread = tilted_mean(form, alpha, sigma, x), tilted_covariance(form, sigma)
     return Step(
         kind="lemma",
         title="Gaussian tilting",
-        statement=r"Let $\mu = \mathcal{N}(\alpha,\Sigma)$ with $\Sigma \succeq 0$, possibly singular, and "
+        statement=r"Let $s(x,y) = y^{\top}Bx + \tfrac12\,y^{\top}Cy + c^{\top}y + r(x)$ with $C = C^{\top}$, "
+        r"and let $\mu = \mathcal{N}(\alpha,\Sigma)$ with $\Sigma \succeq 0$, possibly singular, and "
         r"$\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$. The law with density proportional to "
         r"$e^{s(x,y)}$ with respect to $\mu(dy)$ is Gaussian with covariance "
         r"$(I-\Sigma C)^{-1}\Sigma$ and mean",
         formulas=(Formula("m(x)", mean),),
         rule=r"complete the square for $\Sigma \succ 0$; both sides are continuous in $\Sigma \succeq 0$",
         reference="CACP25",
-        check=LatticeQuadrature(form.score(), y, mean, y, alpha, sigma, symmetric=(tilt,)),
+        check=Together(
+            (
+                LatticeQuadrature(form.score(), y, mean, y, alpha, sigma, symmetric=(tilt,)),
+                LatticeQuadrature(
+                    form.score(), y * y.T, spread + mean * mean.T, y, alpha, sigma, symmetric=(tilt,)
+                ),
+            )
+        ),
     )
 
 
@@ -231,8 +254,8 @@ def _velocity_step(statement: Statement, velocity: _AffineVelocity, flow: Flow) 
         domain = rf"Here ${tilt} {sign}$, so the normaliser is finite for every $\Sigma \succeq 0$."
     else:
         domain = (
-            r"The normaliser is finite exactly while "
-            rf"$\lambda_{{\max}}(\Sigma^{{1/2}}{tilt}\Sigma^{{1/2}}) < 1$; beyond, the model is not defined."
+            rf"The normaliser is finite exactly while ${_finite_normaliser(statement)}$; "
+            "beyond, the model is not defined."
         )
     alpha, sigma = flow.states
     return Step(
@@ -269,13 +292,17 @@ def _affine_step(statement: Statement, velocity: _AffineVelocity, flow: Flow) ->
 def _closure_lemma() -> Step:
     d = dimension("d")
     x, alpha, sigma = vector("x", d), vector("alpha", d), matrix("Sigma", d, d)
-    b, linear = vector("b", d), matrix("L", d, d)
+    b, linear, flow = vector("b", d), matrix("L", d, d), matrix("Phi", d, d)
+    velocity = linear * flow  # of the flow map
     return Step(
         kind="lemma",
         title="Closure",
-        statement=r"If $\Gamma_\mu(x) = b + L(x-\alpha)$ for every $\mu = \mathcal{N}(\alpha,\Sigma)$, with "
-        r"$b$ and $L$ locally Lipschitz in $(\alpha,\Sigma)$, then Gaussian data stay Gaussian as long as "
-        r"the solution below exists. Moreover $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^{\top}$ with "
+        statement=r"Let $\Gamma_\mu(x) = b + L(x-\alpha)$ for $\mu = \mathcal{N}(\alpha,\Sigma)$, with $b$ "
+        r"and $L$ locally Lipschitz functions of $(\alpha,\Sigma)$ on an open set, and let "
+        r"$\Sigma(0) \succeq 0$. As long as the solution of the system below stays in that set, "
+        r"$\mathcal{N}(\alpha(t),\Sigma(t))$ solves "
+        r"$\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$, and "
+        r"$\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^{\top}$ with "
         r"$\dot\Phi = L\Phi$, $\Phi(0) = I$, so $\operatorname{rank}\Sigma(t)$ is constant.",
         formulas=(
             Formula(r"\dot\alpha", "b"),
@@ -283,21 +310,36 @@ def _closure_lemma() -> Step:
         ),
         rule="push-forward of a Gaussian law by the affine flow map",
         reference="CACP25",
-        check=ContinuityEquation(
-            b + linear * (x - alpha), b, linear * sigma + sigma * linear.T, x, alpha, sigma
+        check=Together(
+            (
+                ContinuityEquation(
+                    b + linear * (x - alpha), b, linear * sigma + sigma * linear.T, x, alpha, sigma
+                ),
+                RationalPoints(
+                    velocity * sigma * flow.T + flow * sigma * velocity.T,
+                    linear * (flow * sigma * flow.T) + (flow * sigma * flow.T) * linear.T,
+                ),
+            )
         ),
     )
 
 
 def _result(model: AttentionModel, statement: Statement, velocity: _AffineVelocity, flow: Flow) -> Step:
     alpha, sigma = flow.states
+    domain = "" if velocity.bounded else rf" and ${_finite_normaliser(statement)}$"
     return Step(
         kind="result",
         title=f"Gaussian closure: {model.title}",
-        statement=r"If $\mu(0) = \mathcal{N}(\alpha_0,\Sigma_0)$, then "
-        r"$\mu(t) = \mathcal{N}(\alpha(t),\Sigma(t))$, where",
+        statement=r"From $\mu(0) = \mathcal{N}(\alpha_0,\Sigma_0)$ with $\Sigma_0 \succeq 0$ the equation is "
+        r"solved by $\mu(t) = \mathcal{N}(\alpha(t),\Sigma(t))$, as long as the solution of the following "
+        rf"system exists{domain}:",
         formulas=(Formula(r"\dot\alpha", flow.drift[0]), Formula(r"\dot\Sigma", flow.drift[1])),
         rule="closure lemma",
         reference=statement.reference,
         check=ContinuityEquation(velocity.field, flow.drift[0], flow.drift[1], statement.x, alpha, sigma),
     )
+
+
+def _finite_normaliser(statement: Statement) -> str:
+    """Return the inequality under which the normaliser is finite, as LaTeX."""
+    return rf"\lambda_{{\max}}(\Sigma^{{1/2}}{_letter('C', statement)}\Sigma^{{1/2}}) < 1"

@@ -11,6 +11,7 @@ from symflow.derive.checks import (
     LatticeQuadrature,
     QuadraticInComponents,
     RationalPoints,
+    Together,
     explicit,
     lattice_mean,
 )
@@ -60,6 +61,14 @@ def test_quadrature_sees_a_quadratic_tilt():
 def test_rational_points_tell_equal_from_unequal():
     assert RationalPoints(Trace(A * V), Trace(V * A)).run().passed
     assert not RationalPoints(A * V, V * A).run().passed
+
+
+def test_together_fails_with_any_part():
+    right = RationalPoints(Trace(A * V), Trace(V * A))
+    wrong = RationalPoints(A * V, V * A)
+    assert Together((right, right)).run().passed
+    assert not Together((right, wrong)).run().passed
+    assert "against" in Together((right, wrong)).run().evidence
 
 
 def test_the_degree_in_components():
