@@ -33,42 +33,42 @@ FUNCTIONS = {
 }  #: number of arguments; negative means "at least"  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Node:
-    """Base of the syntax tree; ``position`` is the offset of the first character."""
+    """Base of the syntax tree; ``position`` is the offset of the first character, identity is equality."""
 
     position: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Number(Node):
     """An exact rational literal."""
 
     value: Fraction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Name(Node):
     """A symbol."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sum(Node):
     """``±a ± b …``: pairs (sign, term)."""
 
     terms: tuple[tuple[int, Node], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Product(Node):
     """``a * b / c …``: pairs (is divisor, factor)."""
 
     factors: tuple[tuple[bool, Node], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Power(Node):
     """``base ** exponent`` with an integer exponent."""
 
@@ -76,14 +76,14 @@ class Power(Node):
     exponent: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Transposed(Node):
     """``operand.T``."""
 
     operand: Node
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Call(Node):
     """``function(arguments)``."""
 
@@ -91,7 +91,7 @@ class Call(Node):
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Token:
     kind: str
     text: str

@@ -22,7 +22,7 @@ TOKENS: Mapping[str, Shape] = {"x": ("d", 1), "y": ("d", 1)}
 _TARGETS: Mapping[str, Shape] = {"scalar": (1, 1), "vector": ("d", 1)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signature:
     """What a text uses.
 
@@ -72,7 +72,7 @@ def signature(
 
 
 def is_settled_by_shapes(node: Node) -> bool:
-    """Tell whether nothing but a shape can be wrong with the text: no value in it can be infinite or too large.
+    """Tell whether only a shape can be wrong with the text: no value in it can be infinite or too large.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from typing import Any
 _FOLDERS = ("index", "kernels", "locks")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """A built kernel on disk: its library, its generated text, and what ``kernel.json`` says."""
 

@@ -25,7 +25,7 @@ class Missing:
         return f"{self.what}; {self.remedy}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
     """One parametrisation, ready to be bound.
 
