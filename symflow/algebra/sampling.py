@@ -204,6 +204,7 @@ def agree_at_rational_points(
     InputError
         When an expression has no rational value, or every drawn point was singular.
     """
+    sizes, symmetric, psd = tuple(sizes), tuple(symmetric), tuple(psd)  # read more than once
     symbols = _symbols(a, b)
     unknown = _dimensions(a, b, symbols)
     symbols = [s for s in symbols if s.name not in unknown]
@@ -218,7 +219,7 @@ def agree_at_rational_points(
                 return Sampled(False, "exact evaluation at rational points", evidence)
         tried += 1
     dims_text = ", ".join(unknown) or "no symbolic size"
-    evidence = f"{tried * points} rational points, {dims_text} in {tuple(sizes)}, seed {seed}"
+    evidence = f"{tried * points} rational points, {dims_text} in {sizes}, seed {seed}"
     return Sampled(True, "exact evaluation at rational points", evidence)
 
 

@@ -11,6 +11,7 @@ from sympy import (
     Adjoint,
     Derivative,
     Determinant,
+    DiracDelta,
     Dummy,
     Expr,
     Identity,
@@ -275,6 +276,10 @@ def _partial(expr: Any, index: int) -> Any:
     slope = expr.func(*slots).diff(slots[index])
     if slope.has(Derivative, Subs):
         raise InputError(f"the function {expr.func} has no known derivative in argument {index + 1}")
+    if slope.has(DiracDelta):
+        raise InputError(
+            f"the derivative of {expr.func} is a distribution at its jump; use a smooth function in its place"
+        )
     return slope.xreplace(dict(zip(slots, expr.args, strict=True)))
 
 

@@ -93,6 +93,7 @@ def normal_form(expr: Any, symmetric: Sequence[Any] = ()) -> NormalForm:
     >>> normal_form(Trace(S * A) - Trace(A.T * S), symmetric=(S,)).is_zero
     True
     """
+    symmetric = tuple(symmetric)  # read twice
     wrong = [s for s in symmetric if not isinstance(s, MatrixSymbol) or s.rows != s.cols]
     if wrong:
         raise InputError(f"symmetric takes square MatrixSymbols, got {wrong[0]}")
@@ -117,6 +118,7 @@ def identical(a: Any, b: Any, symmetric: Sequence[Any] = ()) -> bool:
     >>> identical(S * Inverse(I + 2 * K.T * K * S), Inverse(I + 2 * S * K.T * K) * S)
     True
     """
+    symmetric = tuple(symmetric)  # read twice
     left, right = normal_form(a, symmetric), normal_form(b, symmetric)
     if left.shape != right.shape:
         return False

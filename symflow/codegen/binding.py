@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.codegen.arrays import listed
 from symflow.codegen.interface import Entry, Interface, Size, Slot
 from symflow.codegen.keys import SCALE
 from symflow.codegen.load import Form
@@ -36,6 +37,7 @@ def array(slot: Slot, value: Any, role: str = "state") -> FloatArray:
     """
     if hasattr(value, "as_explicit") and hasattr(value, "tolist") and not isinstance(value, np.ndarray):
         value = value.tolist()  # a SymPy matrix, dense or sparse
+    value = listed(value, f"{role} {slot.name!r}")
     try:
         raw = np.array(value)
         if np.iscomplexobj(raw):
@@ -373,6 +375,13 @@ class Domain:
         evaluate(self._call, t, np.concatenate([y[:d], root.ravel()]))
 
 
+def _real(y: Any) -> FloatArray:
+    """Return y as contiguous float64; an imaginary part is refused, not dropped."""
+    if np.iscomplexobj(y):
+        raise InputError("y is complex; give real numbers")
+    return np.ascontiguousarray(y, dtype=np.float64)
+
+
 class RightHandSide:
     """``f(t, y)`` for :func:`scipy.integrate.solve_ivp`; any thread may call it, and it pickles."""
 
@@ -384,7 +393,7 @@ class RightHandSide:
 
     def __call__(self, t: float, y: Any) -> FloatArray:
         """Return the derivative of the flattened state."""
-        flat = np.ascontiguousarray(y, dtype=np.float64)
+        flat = _real(y)
         if flat.ndim != 1:
             raise InputError(f"y has shape {flat.shape}; give the flattened state, one axis")
         call, domain = self._bound(flat.size)
@@ -413,7 +422,7 @@ class Jacobian:
 
     def __call__(self, t: float, y: Any) -> FloatArray:
         """Return the matrix of derivatives at (t, y)."""
-        flat = np.ascontiguousarray(y, dtype=np.float64)
+        flat = _real(y)
         n = flat.size
         point = np.concatenate([flat, np.zeros(n)])
         jacobian = np.empty((n, n))

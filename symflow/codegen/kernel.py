@@ -70,7 +70,7 @@ class Kernel:
         """Return the functions, shapes and parameters of the parametrisation with these parameter names."""
         return self._form(self._default if names is None else frozenset(names)).interface
 
-    def __call__(self, t: float, *state: Any, **params: Any) -> tuple[FloatArray, ...]:
+    def __call__(self, t: float, /, *state: Any, **params: Any) -> tuple[FloatArray, ...]:
         """Return the derivative of each state.
 
         Parameters

@@ -6,6 +6,7 @@ Score → quadratic form (B, C, c) → tilted mean → affine velocity field →
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,7 @@ class _AffineVelocity:
     bounded: bool
 
 
-def gaussian_closure(model: AttentionModel, given: frozenset[str] | set[str] | None = None) -> Derivation:
+def gaussian_closure(model: AttentionModel, given: Iterable[str] | None = None) -> Derivation:
     r"""Derive the ODEs that keep a Gaussian law Gaussian.
 
     .. math:: \dot\alpha = \Gamma(\alpha), \qquad \dot\Sigma = L\Sigma + \Sigma L^\top,
@@ -58,7 +59,7 @@ def gaussian_closure(model: AttentionModel, given: frozenset[str] | set[str] | N
     ----------
     model : AttentionModel
         A shipped variant or a user's own mechanism.
-    given : set of str, optional
+    given : iterable of str, optional
         Names of the parameters in use, e.g. ``{"Q", "K", "V"}`` or ``{"A", "V", "bq"}``.
 
     Returns

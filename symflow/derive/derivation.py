@@ -68,24 +68,34 @@ class Derivation:
         """Return every step with what its check saw."""
         return [(step, step.check.run()) for step in self.steps]
 
-    def substitute(self, values: Mapping[str, Any]) -> tuple[Any, Any]:
+    def substitute(self, values: Mapping[Any, Any]) -> tuple[Any, Any]:
         """Return (α', Σ') with scalar or matrix symbols replaced by name.
 
-        Names, not symbols, are matched, because SymPy treats symbols of equal name but different
-        assumptions as different.
+        Names are matched, also where a symbol is given, because SymPy treats symbols of equal name but
+        different assumptions as different.
+
+        Parameters
+        ----------
+        values : mapping of str or symbol to SymPy expression
+            By name; a matrix is replaced by one of its shape.
 
         Raises
         ------
         InputError
-            If a name does not occur.
+            If a name does not occur or a shape does not fit.
         """
         present = {
             s.name: s for e in self.flow.drift for s in e.free_symbols if isinstance(s, Symbol) or s.is_symbol
         }
-        unknown = sorted(set(values) - set(present))
+        named = {getattr(key, "name", key): value for key, value in values.items()}
+        unknown = sorted(set(named) - set(present), key=str)
         if unknown:
             raise InputError(f"{unknown[0]!r} does not occur; the symbols are {', '.join(sorted(present))}")
-        table = {present[name]: value for name, value in values.items()}
+        for name, value in named.items():
+            wanted, found = (tuple(getattr(s, "shape", ())) for s in (present[name], value))
+            if wanted != found:
+                raise InputError(f"{name} has shape {wanted}, the value given for it has shape {found}")
+        table = {present[name]: value for name, value in named.items()}
         mean, cov = (e.subs(table) for e in self.flow.drift)
         return mean, cov
 

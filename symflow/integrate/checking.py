@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.codegen.arrays import listed
 from symflow.errors import InputError
 
 Array = NDArray[np.float64]
@@ -19,7 +20,7 @@ def real_array(value: Any, name: str) -> Array:
     Parameters
     ----------
     value : array_like
-        Numbers of any real type: lists, NumPy arrays, SymPy matrices (sparse ones too).
+        Numbers of any real type: lists and other iterables, NumPy arrays, SymPy matrices (sparse ones too).
     name : str
         How messages call it.
 
@@ -48,6 +49,7 @@ def real_array(value: Any, name: str) -> Array:
 
 
 def _as_float(value: Any, name: str) -> Array:
+    value = listed(value, name)
     try:
         raw = np.asarray(value)
     except ValueError as error:

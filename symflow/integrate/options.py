@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,7 +162,7 @@ def _absolute_tolerance(atol: Any, dim: int) -> Array:
 def _event_functions(events: Any) -> tuple[Event, ...]:
     if events is None:
         return ()
-    functions = tuple(events) if isinstance(events, Sequence) else (events,)
+    functions = tuple(events) if isinstance(events, Iterable) else (events,)
     for i, function in enumerate(functions):
         if not callable(function):
             raise InputError(

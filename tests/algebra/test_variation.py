@@ -186,3 +186,18 @@ def test_a_name_of_the_user_is_no_direction():
 def test_bad_input_is_refused(call):
     with pytest.raises(InputError):
         call()
+
+
+@pytest.mark.parametrize("kink", [Max(0, Trace(x.T * y)), Abs(Trace(x.T * y))], ids=str)
+def test_the_derivative_of_a_jump_is_refused(kink):
+    """C031: the second derivative of a kink is a distribution, not a function; at 0 the slope of Max is ½."""
+    slope = gradient(kink, x)
+    with pytest.raises(InputError, match="distribution"):
+        gateaux(slope, {x: h})
+
+
+def test_the_slope_of_max_at_zero_is_a_half():
+    """C031: the documented convention, that of Heaviside."""
+    found = gradient(Max(0, Trace(x.T * y)), x)
+    at = {Trace(x.T * y): 0}
+    assert found.subs(at).doit() == y / 2

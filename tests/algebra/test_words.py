@@ -268,3 +268,11 @@ def test_push_through_is_proven_for_every_product(letters, scale):
     left = p * Inverse(eye + scale * r * p)
     assert identical(left, Inverse(eye + scale * p * r) * p, (Sigma,))
     assert identical(left * (eye + scale * r * p), p, (Sigma,))
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, iter])
+def test_symmetric_symbols_come_in_any_iterable(kind):
+    """U117: one that can be read only once is not taken for an empty one."""
+    assert identical(Trace(Sigma * A), Trace(A.T * Sigma), kind([Sigma]))
+    assert normal_form(Sigma - Sigma.T, kind([Sigma])).is_zero
+    assert agree_at_rational_points(Sigma, Sigma.T, iter((1, 2)), symmetric=kind([Sigma])).agrees

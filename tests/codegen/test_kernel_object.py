@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import sympy
 from numpy.testing import assert_allclose
+from scipy import sparse
 from scipy.integrate import solve_ivp
 
 from symflow import L2, Attention, Kernel, Softmax, compile, gaussian_closure, source
@@ -254,3 +255,61 @@ def test_threads_share_a_right_hand_side() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda y: f(0.0, y), states))
     assert all((a == f(0.0, y)).all() for a, y in zip(found, states, strict=True))
+
+
+@pytest.mark.parametrize("name", ["self", "t", "state", "params", "np", "i", "x0"])
+def test_a_parameter_may_have_any_name(name: str) -> None:
+    """C027: also that of an argument of the call."""
+    kernel = compile(Attention(f"{name}*dot(x, A*y)"), backend="numpy")
+    require(
+        kernel(0.0, [1.0], [[1.0]], A=[[1.0]], V=[[1.0]], **{name: 3.0}), (np.array([4.0]), np.array([[6.0]]))
+    )
+
+
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+def test_scalars_called_like_temporaries(backend: str) -> None:
+    """C027: c·x0² + c·(x0⁴ − x0²) = 16 at c = 1, x0 = 2; a clash of names gave 256."""
+    kernel = compile(Attention("(c*x0**2 + c*(x0**4 - x0**2))*dot(x, A*y)"), backend=backend)
+    mean, cov = kernel(0.0, [1.0], [[1.0]], A=[[1.0]], V=[[1.0]], c=1.0, x0=2.0)
+    assert mean.tolist() == [1.0 + 16.0]
+    assert cov.tolist() == [[2.0 * 16.0]]
+
+
+@pytest.mark.parametrize(
+    "coefficient",
+    [
+        sympy.Piecewise((1, sympy.Eq(sympy.Symbol("s"), 0)), (sympy.sin(sympy.Symbol("s")), True)),
+        sympy.Max(sympy.Symbol("s"), 0),
+        sympy.Heaviside(sympy.Symbol("s")),
+    ],
+)
+def test_a_coefficient_with_branches_is_refused_by_name(coefficient: Any) -> None:
+    """C031, C033: not available in kernels of this version; never one branch taken for the whole."""
+    x, y = (sympy.MatrixSymbol(n, sympy.Symbol("d"), 1) for n in "xy")
+    with pytest.raises(InputError, match=type(coefficient).__name__):
+        compile(Attention(coefficient * sympy.Trace(x.T * y)), backend="numpy")
+
+
+def test_values_come_in_any_iterable(kernel: Kernel) -> None:
+    """U117, C038: generators, views of a mapping, sparse arrays."""
+    wanted = kernel(0.0, MEAN, COV, A=A, V=V)
+    rows = {0: V[0], 1: V[1], 2: V[2]}
+    found = kernel(0.0, (v for v in MEAN), sparse.csr_array(COV), A=map(list, A), V=rows.values())
+    for a, b in zip(found, wanted, strict=True):
+        assert (a == b).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "word"), [({1.0, 2.0}, "set"), ({"a": 1}, "dict"), (np.ma.array(A, mask=A > 0), "masked")]
+)
+def test_what_does_not_order_its_numbers_is_refused(kernel: Kernel, value: Any, word: str) -> None:
+    with pytest.raises(InputError, match=f"'A'.*{word}"):
+        kernel(0.0, MEAN, COV, A=value, V=V)
+
+
+def test_a_complex_state_is_refused_not_cut(kernel: Kernel) -> None:
+    """C044: the imaginary part is not dropped."""
+    y = 1j * np.concatenate([MEAN, COV.ravel()])
+    for function in (kernel.rhs({"A": A, "V": V}), kernel.jacobian({"A": A, "V": V})):
+        with pytest.raises(InputError, match="complex"):
+            function(0.0, y)

@@ -184,3 +184,53 @@ def test_the_sign_of_the_tilt_decides_whether_there_is_a_domain(score, bounded):
     derivation = gaussian_closure(Attention(score))
     assert derivation.check()
     assert (derivation.flow.covariance.tilt is None) is bounded
+
+
+@pytest.mark.parametrize(
+    ("score", "name"),
+    [("dot(x, Sigma*y)", "Sigma"), ("dot(x, A*y) + dot(alpha, y)", "alpha"), ("alpha*dot(x, y)", "alpha")],
+)
+def test_a_parameter_called_like_a_state_is_refused(score, name):
+    """C027: it would be taken for the mean or the covariance, and the equations would be wrong."""
+    with pytest.raises(InputError, match=f"two symbols called '{name}'"):
+        gaussian_closure(Attention(score))
+
+
+def test_two_symbols_of_one_name_are_refused():
+    """S010: β/β with two different symbols looks like 1."""
+    model = Softmax(beta=Symbol("beta"), temperature=Symbol("beta", positive=True))
+    with pytest.raises(InputError, match="two symbols called 'beta'"):
+        gaussian_closure(model)
+
+
+@pytest.mark.parametrize("key", ["beta", Symbol("beta"), Symbol("beta", real=True)])
+def test_substitution_by_a_symbol_goes_by_its_name(key):
+    """S010: never an unchanged expression."""
+    derivation = gaussian_closure(Softmax(beta=Symbol("beta", positive=True)))
+    mean, _ = derivation.substitute({key: 2})
+    assert same(mean, V * (I + 2 * Sigma * A) * alpha)
+
+
+@pytest.mark.parametrize(("name", "value"), [("A", vector("u", d)), ("A", Symbol("c")), ("beta", A)])
+def test_substitution_of_another_shape_is_refused(name, value):
+    derivation = gaussian_closure(Softmax(beta=Symbol("beta", positive=True)))
+    with pytest.raises(InputError, match=f"{name} has shape"):
+        derivation.substitute({name: value})
+
+
+@pytest.mark.parametrize(
+    "kind", [list, tuple, iter, dict.fromkeys, lambda names: dict.fromkeys(names).keys()]
+)
+def test_parameters_in_use_come_in_any_iterable(kind):
+    """U117."""
+    assert (
+        gaussian_closure(Softmax(), kind(["Q", "K", "V"])).flow
+        == gaussian_closure(Softmax(), frozenset("QKV")).flow
+    )
+
+
+@pytest.mark.parametrize("name", ['a"""b', "a\nb", "../a", "a\\", "a\x00"])
+def test_a_name_that_could_leave_its_place_is_refused(name):
+    """C030: it becomes a part of file names, comments and docstrings of generated code."""
+    with pytest.raises(InputError, match="name = "):
+        Attention("dot(x, A*y)", name=name)

@@ -158,3 +158,11 @@ def test_an_exception_in_an_event_passes_through() -> None:
 
     with pytest.raises(KeyError, match="in the event"):
         solve(Softmax(), LAW, TURN, (0, 1), events=broken)
+
+
+def test_events_and_times_come_in_any_iterable() -> None:
+    """U117: order kept."""
+    events = (event(lambda t, mean, cov, at=at: t - at) for at in (0.7, 0.2))
+    run = solve(Softmax(), LAW, TURN, iter((0, 1)), events=events, t_eval=(i / 4 for i in range(5)))
+    assert [round(float(t), 8) for (t,) in run.t_events] == [0.7, 0.2]
+    assert run.t.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]

@@ -100,3 +100,13 @@ def test_laws_pickle_and_show_themselves() -> None:
     law = pickle.loads(pickle.dumps(Gaussian([1, 2], [[2, 1], [1, 2]])))
     assert law.cov.tolist() == [[2.0, 1.0], [1.0, 2.0]]
     assert repr(law) == "Gaussian(d=2, rank=2)"
+
+
+def test_numbers_come_in_any_iterable_with_an_order() -> None:
+    """U117."""
+    law = Gaussian((v for v in (1, 2)), {"a": [3, 0], "b": [0, 3]}.values())
+    assert law.mean.tolist() == [1.0, 2.0]
+    assert law.cov.tolist() == [[3.0, 0.0], [0.0, 3.0]]
+    for value, word in (({1, 2}, "set"), ({0: 1}, "dict"), (np.ma.array([1, 2], mask=[0, 1]), "masked")):
+        with pytest.raises(InputError, match=f"mean .*{word}"):
+            Gaussian(value, np.eye(2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,11 @@ class AttentionModel:
     def __post_init__(self) -> None:
         if self.space != "euclidean":
             raise InputError(f"space = {self.space!r} is not available; use space='euclidean'")
+        if not self.name.isprintable() or set(self.name) & set("/\\\""):
+            raise InputError(
+                f"name = {self.name!r} becomes part of file names and generated code; "
+                "use printable characters other than slash, backslash and double quote"
+            )
         for name, allow_zero in (("beta", True), ("temperature", False)):
             exact = exact_scalar(name, getattr(self, name), allow_zero=allow_zero)
             if isinstance(getattr(self, name), str):  # text becomes the number it means
@@ -100,12 +105,12 @@ class AttentionModel:
         affine = [names | frozenset(self.biases) for names in bare] if self.biases else []
         return (*bare, *affine)
 
-    def statement(self, given: frozenset[str] | set[str] | None = None) -> Statement:
+    def statement(self, given: Iterable[str] | None = None) -> Statement:
         """Return the definition at symbolic size for the parameters that are given.
 
         Parameters
         ----------
-        given : set of str, optional
+        given : iterable of str, optional
             Names of the parameters that will receive values; by default A and V where A = KᵀQ
             determines the score, else every parameter, and no biases.
 

@@ -22,6 +22,7 @@ class Attention(AttentionModel):
     score : str or SymPy expression
         s(x, y) in the small grammar, e.g. ``"dot(Q*x, K*y) + dot(y, C*y)/2 + dot(c, y)"``, or a
         SymPy scalar (a 1×1 matrix product counts) in symbols of type ``MatrixSymbol`` named x and y.
+        Symbols count by their name and stand for real numbers, whatever assumptions they carry.
     value : str or SymPy expression, optional
         v(y), an affine vector expression; ``V*y`` by default.
     normalise : str, default "softmax"
