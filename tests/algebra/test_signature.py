@@ -40,7 +40,7 @@ def _random_text(rng: random.Random, depth: int) -> str:
     if depth == 0 or rng.random() < 0.2:
         return rng.choice(["x", "y", "Q", "K", "W", "a", "b", "c", "d", "k", "2"])
     first, second = (_random_text(rng, depth - 1) for _ in range(2))
-    forms = ["{}*{}", "{}*{}", "({} + {})", "({} - {})", "dot({}, {})", "({}).T*{}", "norm2({})*{}", "{}/a*{}"]
+    forms = ["{}*{}", "({} + {})", "({} - {})", "dot({}, {})", "({}).T*{}", "norm2({})*{}", "{}/a*{}"]
     return rng.choice(forms).format(first, second)
 
 
