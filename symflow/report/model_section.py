@@ -31,7 +31,7 @@ from symflow.report.blocks import (
     mark,
 )
 from symflow.report.formulas import closed_equations
-from symflow.report.regimes import Regime, compare, regimes
+from symflow.report.regimes import Regime, compare, regimes, remark
 
 Progress = Callable[[str], None]
 CLAIM = "gaussian-preservation"
@@ -147,7 +147,14 @@ def _regimes_section(model: AttentionModel, out: Path) -> Outcome | None:
     good = sum(row["agrees"] for row in results)
     pictures = _pictures(model.name, groups, out)
     badge = Badge("regimes", f"{good} of {len(results)} runs agree", _state(good == len(results)))
-    section = Section("Long time", f"{model.name}-regimes", (pictures[0], *blocks, *pictures[1:]), (badge,))
+    opening = Paragraph(
+        r"Runs of the compiled equations beside theorems, for $\beta = \tau = 1$. The column “theorem” is "
+        r"computed from the statement and the start, the column “measured” is what the integrator finds."
+    )
+    blocks = [opening, pictures[0], *blocks, *pictures[1:]]
+    if caution := remark(model.name):
+        blocks.append(Paragraph(caution))
+    section = Section("Long time", f"{model.name}-regimes", tuple(blocks), (badge,))
     return Outcome(section, {"regimes": results}, good == len(results))
 
 

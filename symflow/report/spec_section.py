@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from symflow.report.blocks import (
 )
 from symflow.report.formulas import closed_equations
 from symflow.report.model_section import Outcome, Progress, derivation_section, verdict_section
+from symflow.report.regimes import remark
 from symflow.report.theorems import MARGIN, Theorem, theorems
 from symflow.spec import Spec
 
@@ -62,7 +65,7 @@ def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
     progress(f"{spec.name}: spectra and theorems")
     matrices = _matrices(spec, out)
     known = theorems(spec.model.name, spec.parameters, _scale(spec), _initial(spec).cov)
-    speaking = _theorem_outcome(known)
+    speaking = _theorem_outcome(known, remark(spec.model.name))
     progress(f"{spec.name}: integration")
     run = _integrate(spec)
     return [model, matrices, speaking, _run_outcome(spec, run, known, out)]
@@ -106,19 +109,31 @@ def _absent(spec: Spec, derivation: Derivation) -> list[Paragraph]:
 # ------------------------------------------------------------------------------------------------- matrices
 
 
-def effective_matrices(spec: Spec) -> dict[str, Array]:
-    """Return the matrices that decide the long time by their LaTeX names; A and S include the scale."""
-    params = spec.parameters
-    if spec.model.name != "softmax":
-        return {name: value for name, value in params.items() if value.ndim == 2}
-    A = _scale(spec) * (params["A"] if "A" in params else params["K"].T @ params["Q"])
-    product = params["V"] @ A
-    return {"A": A, "V": params["V"], "S": product + product.T}
+def effective_matrices(spec: Spec) -> tuple[dict[str, Array], str]:
+    """Return the matrices that decide the long time by their LaTeX names, and how the scale is in them."""
+    params, scale = spec.parameters, _scale(spec)
+    if spec.model.name == "softmax":
+        A = scale * (params["A"] if "A" in params else params["K"].T @ params["Q"])
+        product = params["V"] @ A
+        said = (
+            rf"The matrices are the effective ones: $A = \tfrac{{\beta}}{{\tau}}K^{{\top}}Q$ with "
+            rf"$\beta/\tau = {scale:.6g}$, and $S = VA + A^{{\top}}V^{{\top}}$."
+        )
+        return {"A": A, "V": params["V"], "S": product + product.T}, said
+    found = {name: value for name, value in params.items() if value.ndim == 2}
+    if spec.model.name == "l2":
+        root = math.sqrt(scale)
+        said = (
+            r"The matrices are the effective ones: $Q$ and $K$ are multiplied by "
+            rf"$\sqrt{{\beta/\tau}} = {root:.6g}$."
+        )
+        return found | {name: root * found[name] for name in ("Q", "K")}, said
+    return found, ""
 
 
 def _matrices(spec: Spec, out: Path) -> Outcome:
     cov = _initial(spec).cov
-    found = effective_matrices(spec)
+    found, scaling = effective_matrices(spec)
     rows, spectra = [], {}
     for name, matrix in found.items():
         values, kind = _spectrum(matrix)
@@ -132,14 +147,7 @@ def _matrices(spec: Spec, out: Path) -> Outcome:
     rows.append(_matrix_row(r"\Sigma_0", cov))
     save(matrix_spectra(spectra), out / "figures" / "spectra")
     rank = int((initial > _noise(initial)).sum())
-    blocks: list[Any] = [Paragraph(_origin(spec))]
-    if spec.model.name == "softmax":
-        blocks.append(
-            Paragraph(
-                r"The matrices are the effective ones: $A = \tfrac{\beta}{\tau}K^{\top}Q$ with "
-                rf"$\beta/\tau = {_scale(spec):.6g}$, and $S = VA + A^{{\top}}V^{{\top}}$."
-            )
-        )
+    blocks: list[Any] = [Paragraph(text) for text in (_origin(spec), scaling) if text]
     head = ("matrix", "shape", "rank", "largest", "smallest", "spectral norm")
     caption = "Largest and smallest non-zero eigenvalue of symmetric matrices, singular value of others."
     blocks.append(Grid(tuple(head), tuple(rows), caption, align="llrrrr"))
@@ -169,7 +177,10 @@ def _rank_sentence(values: Array, rank: int) -> str:
         share = f"{values[-1] / values[0]:.1e}" if values[0] > 0 else "0"
         return rf"$\Sigma_0$ has full rank; its smallest eigenvalue is {share} of the largest."
     rest = float(np.abs(values[rank:]).max())
-    said = rf"$\Sigma_0$ has rank {rank} in dimension {len(values)}; the flow keeps it for all finite times."
+    said = (
+        rf"$\Sigma_0$ has rank {rank} in dimension {len(values)}; the flow keeps it as long as the solution "
+        "exists."
+    )
     if rank == 0:
         return said
     return f"{said} The smallest eigenvalue that counts is {values[rank - 1]:.3g}, the next is {rest:.1e}."
@@ -207,50 +218,47 @@ def _noise(values: Array) -> float:
 # ------------------------------------------------------------------------------------------------- theorems
 
 
-def _theorem_outcome(known: tuple[Theorem, ...]) -> Outcome:
+def _theorem_outcome(known: tuple[Theorem, ...], caution: str) -> Outcome:
     applying = [theorem for theorem in known if theorem.applies]
-    if applying:
-        said = " ".join(f"{_sentence(theorem.title)}: {theorem.conclusion}" for theorem in applying)
-        opening = Callout(said, GOOD)
-    elif known:
-        opening = Callout(
-            "No theorem applies: for each of those below a hypothesis fails for these matrices. In "
-            "particular no "
-            "closed form gives the limit or a blow-up time here."
-        )
-    else:
-        opening = Callout(
-            "No theorem applies: none of those that the package knows speaks about this mechanism."
-        )
-    blocks: list[Any] = [opening]
+    blocks: list[Any] = [_answer(known, applying)]
     for theorem in known:
         title = _sentence(theorem.title)
         blocks.append(Paragraph(rf"\textbf{{{title}.}} {theorem.statement} Source: {theorem.reference}."))
         blocks.append(_hypotheses(theorem))
+    digits = int(np.log10(MARGIN))
     blocks.append(
         Paragraph(
-            rf"An equation counts as true up to $10^{{{int(np.log10(MARGIN))}}}$, relative as stated, in "
-            rf"Frobenius norms."
+            rf"The hypotheses are decided numerically: an equation, a sign or a rank counts as true up to "
+            rf"$10^{{{digits}}}$, relative as stated, in Frobenius norms."
         )
     )
+    if caution and not any(theorem.t_star is not None for theorem in applying):
+        blocks.append(Paragraph(caution))
     verdict = ", ".join(theorem.title for theorem in applying) or "none applies"
-    summary = [
-        {
-            "theorem": theorem.title,
-            "applies": theorem.applies,
-            "conclusion": theorem.conclusion,
-            "hypotheses": [
-                [
-                    {"statement": h.statement, "quantity": h.quantity, "value": h.value, "holds": h.holds}
-                    for h in group
-                ]
-                for group in theorem.hypotheses
-            ],
-        }
-        for theorem in known
-    ]
     section = Section("Which theorem applies", "theorems", tuple(blocks), (Badge("theorem", verdict),))
-    return Outcome(section, {"theorems": summary, "theorem_applies": bool(applying)}, True)
+    summary = {"theorems": [_record(theorem) for theorem in known], "theorem_applies": bool(applying)}
+    return Outcome(section, summary, True)
+
+
+def _answer(known: tuple[Theorem, ...], applying: list[Theorem]) -> Callout:
+    if applying:
+        said = " ".join(f"{_sentence(theorem.title)}: {theorem.conclusion}" for theorem in applying)
+        return Callout(said, GOOD)
+    if known:
+        return Callout(
+            "No theorem applies: for each of those below a hypothesis fails for these matrices. In "
+            "particular no closed form gives the limit or a blow-up time here."
+        )
+    return Callout("No theorem applies: none of those that the package knows speaks about this mechanism.")
+
+
+def _record(theorem: Theorem) -> dict[str, Any]:
+    return {
+        "theorem": theorem.title,
+        "applies": theorem.applies,
+        "conclusion": theorem.conclusion,
+        "hypotheses": [[asdict(hypothesis) for hypothesis in group] for group in theorem.hypotheses],
+    }
 
 
 def _sentence(title: str) -> str:

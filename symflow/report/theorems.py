@@ -1,12 +1,12 @@
 r"""Which long-time theorem speaks about given matrices, decided with stated margins.
 
 A hypothesis is an equation or an inequality between norms and eigenvalues; it counts as true when it holds
-up to
-:data:`MARGIN` relative to the size of the matrices in it, and the measured value stands beside the verdict.
+up to :data:`MARGIN` relative to the size of the matrices in it; the measured value stands beside the verdict.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +63,7 @@ def theorems(name: str, params: Mapping[str, Array], scale: float, cov: Array) -
     params : mapping of str to ndarray
         As given to the model.
     scale : float
-        ``beta/temperature``.
+        ``beta/temperature``; the theorems speak about the matrices with the scale in them.
     cov : ndarray, (d, d)
         Σ₀.
     """
@@ -71,7 +71,8 @@ def theorems(name: str, params: Mapping[str, Array], scale: float, cov: Array) -
         A = scale * (params["A"] if "A" in params else params["K"].T @ params["Q"])
         return _commuting(params["V"], A, cov), _bounded(params["V"], A)
     if name == "l2":
-        return _injective(params["K"]), _same_limit(params, cov)
+        Q, K = (math.sqrt(scale) * params[name] for name in ("Q", "K"))
+        return _injective(K), _same_limit(params["V"], Q, K, cov)
     return ()
 
 
@@ -94,16 +95,15 @@ def _commuting(V: Array, A: Array, cov: Array) -> Theorem:
         prediction = commuting_prediction(S, cov, None)
         t_star = prediction.t_star
         if prediction.limit is not None:
-            rank = int(np.linalg.matrix_rank(prediction.limit, hermitian=True))
-            said = rf"No blow-up; $\Sigma(t)$ tends to a limit of rank {rank}."
+            said = rf"No blow-up; $\Sigma(t)$ tends to a limit of rank {_rank(prediction.limit)}."
         else:
             said = rf"Blow-up at $t^* = {t_star:.9g}$."
     return Theorem(
         "closed form for commuting V",
         r"If $V = I$, or $V$ commutes with $\Sigma_0$ and with $S = VA + A^{\top}V^{\top}$, then "
         r"$\Sigma(t) = \Sigma_0^{1/2}(I - t\,\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2}$, with "
-        r"blow-up at "
-        r"$t^* = 1/\lambda_{\max}(\Sigma_0^{1/2}S\Sigma_0^{1/2})$ exactly if that eigenvalue is positive.",
+        r"blow-up at $t^* = 1/\lambda_{\max}(\Sigma_0^{1/2}S\Sigma_0^{1/2})$ exactly if that eigenvalue is "
+        r"positive.",
         "CACP25",
         groups,
         said,
@@ -141,17 +141,15 @@ def _injective(K: Array) -> Theorem:
     holds = share > MARGIN
     return Theorem(
         "no blow-up for injective K",
-        r"If $K$ is injective, then $|2\Sigma K^{\top}(I + 2K\Sigma K^{\top})^{-1}| \le |K^{+}|$, so "
-        r"that $\Sigma$ grows "
-        "at most exponentially: no blow-up in finite time.",
+        r"If $K$ is injective, then $|2\Sigma K^{\top}(I + 2K\Sigma K^{\top})^{-1}| \le |K^{+}|$, so that "
+        r"$\Sigma$ grows at most exponentially: no blow-up in finite time.",
         "CACP25",
         ((Hypothesis("$K$ is injective", r"$\sigma_{\min}(K)/\sigma_{\max}(K)$", share, holds),),),
         "No blow-up in finite time." if holds else "",
     )
 
 
-def _same_limit(params: Mapping[str, Array], cov: Array) -> Theorem:
-    V, Q, K = params["V"], params["Q"], params["K"]
+def _same_limit(V: Array, Q: Array, K: Array, cov: Array) -> Theorem:
     group = (
         _vanishes("$V = I$", r"$\|V - I\|/\|V\|$", np.linalg.norm(V - np.eye(len(V))) / _size(V)),
         _vanishes("$K = -Q$", r"$\|K + Q\|/\|Q\|$", np.linalg.norm(K + Q) / _size(Q)),
@@ -162,15 +160,15 @@ def _same_limit(params: Mapping[str, Array], cov: Array) -> Theorem:
             _condition(cov) > MARGIN,
         ),
     )
-    rank = len(cov) - int(np.linalg.matrix_rank(Q))
     return Theorem(
         "the limit of softmax",
-        r"If $V = I$, $K = -Q$ and $\Sigma_0 \succ 0$, then $\Sigma(t) \to "
-        r"N(N^{\top}\Sigma_0^{-1}N)^{-1}N^{\top}$, the "
-        r"columns of $N$ a basis of $\ker(Q)$.",
+        r"If $V = I$, $K = -Q$ and $\Sigma_0 \succ 0$, then "
+        r"$\Sigma(t) \to N(N^{\top}\Sigma_0^{-1}N)^{-1}N^{\top}$, the columns of $N$ a basis of $\ker(Q)$.",
         "CACP25",
         (group,),
-        rf"No blow-up; $\Sigma(t)$ tends to a limit of rank {rank}." if all(h.holds for h in group) else "",
+        rf"No blow-up; $\Sigma(t)$ tends to a limit of rank {len(cov) - _rank(Q)}."
+        if all(h.holds for h in group)
+        else "",
     )
 
 
@@ -180,6 +178,11 @@ def _vanishes(statement: str, quantity: str, value: Any) -> Hypothesis:
 
 def _commutator(a: Array, b: Array) -> float:
     return float(np.linalg.norm(a @ b - b @ a)) / (_size(a) * _size(b))
+
+
+def _rank(matrix: Array) -> int:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int((values > MARGIN * values[0]).sum())
 
 
 def _size(matrix: Array) -> float:

@@ -108,6 +108,33 @@ def test_another_value_matrix_gets_no_blow_up_time():
     assert all(theorem.t_star is None and not theorem.conclusion for theorem in found.values())
 
 
+@pytest.mark.parametrize("t", [0.0, 0.2, 0.45])
+def test_a_negative_sign_does_not_exclude_a_blow_up(t):
+    V, A = np.diag([1.0, 2.0]), np.array([[-1.0, -4.0], [1.0, -1.0]])
+    start = np.array([[1.0, -1.0], [-1.0, 2.0]])
+    assert np.linalg.eigvalsh(V @ A + (V @ A).T)[-1] < 0
+    cov, rate = start / (1 - 2 * t), 2 * start / (1 - 2 * t) ** 2  # the solution that the report states
+    half = V @ cov @ A @ cov
+    np.testing.assert_allclose(half + half.T, rate, rtol=1e-12)
+
+
+@pytest.mark.parametrize("t", [0.0, 1.0, 10.0])
+def test_a_positive_sign_does_not_force_a_blow_up(t):
+    V, A = np.diag([2.0, 1.0]), np.array([[0.0, 1.0], [-1.0, 0.0]])
+    assert np.linalg.eigvalsh(V @ A + (V @ A).T)[-1] == 1
+    u = np.tanh(t)
+    cov, rate = np.array([[1, u], [u, 1]]), (1 - u**2) * np.array([[0, 1], [1, 0]])
+    half = V @ cov @ A @ cov
+    np.testing.assert_allclose(half + half.T, rate, atol=1e-15)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.25])
+def test_the_limit_by_distance_knows_the_scale(factor):
+    row = {"Q": np.array([[0.7, -0.7]]), "K": np.array([[-0.7, 0.7]]), "V": IDENTITY}
+    assert "rank 1" in _by_title("l2", row, scale=factor)["the limit of softmax"].conclusion
+    assert "rank 2" in _by_title("l2", row, scale=0.0)["the limit of softmax"].conclusion  # nothing moves
+
+
 def test_positive_value_and_negative_form_are_bounded():
     V = np.array([[2.0, 0.5], [0.5, 1.0]])
     skew = np.array([[-1.0, 3.0], [-3.0, 0.0]])

@@ -1,0 +1,43 @@
+r"""The closed form of the covariance under softmax attention whose V commutes with everything."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symflow.report.regimes.regime import Array, Prediction
+
+
+def square_root(cov: Array) -> Array:
+    """Return the symmetric positive semidefinite root."""
+    weights, axes = np.linalg.eigh(cov)
+    return np.asarray(axes * np.sqrt(np.maximum(weights, 0.0)) @ axes.T)
+
+
+def commuting_prediction(S: Array, cov: Array, end: float | None) -> Prediction:
+    r"""Return what the closed form says for V = I, or V commuting with Σ₀ and S.
+
+    .. math:: \Sigma(t) = \Sigma_0^{1/2}(I - t\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2}, \qquad
+              t^* = 1/\lambda_{\max}(\Sigma_0^{1/2}S\Sigma_0^{1/2}) \text{ if positive}
+
+    Parameters
+    ----------
+    S : ndarray, (d, d)
+        :math:`VA + A^\top V^\top`.
+    cov : ndarray, (d, d)
+        Σ₀ ⪰ 0.
+    end : float or None
+        Where Σ is wanted.
+
+    References
+    ----------
+    CACP25.
+    """
+    root = square_root(cov)
+    rates, axes = np.linalg.eigh(root @ S @ root)
+    noise = 64 * np.finfo(float).eps * len(S) * np.abs(rates).max(initial=0.0)
+    if rates[-1] > noise:
+        return Prediction(t_star=float(1.0 / rates[-1]))
+    rates = np.where(np.abs(rates) <= noise, 0.0, rates)
+    turned = root @ axes
+    limit = turned * (rates == 0.0) @ turned.T
+    return Prediction(limit=limit, at_end=None if end is None else turned / (1.0 - end * rates) @ turned.T)
