@@ -108,12 +108,23 @@ class EventFinder:
         means, covs = moments(self.layout, dense.evaluate(times))
         function: Callable[[float, Array, Array], Any] = self.events[index]
         values = np.array(
-            [float(function(float(t), m, c)) for t, m, c in zip(times, means, covs, strict=True)]
+            [_number(function(float(t), m, c), index) for t, m, c in zip(times, means, covs, strict=True)]
         )
         if not np.isfinite(values).all():
             t = float(times[int(np.flatnonzero(~np.isfinite(values))[0])])
             raise InputError(f"events[{index}] is not finite at t = {t!r}; define it along the whole run")
         return values
+
+
+def _number(value: Any, index: int) -> float:
+    """Return what an event function gave as a float; an array of one entry counts."""
+    entries = np.asarray(value)
+    if entries.size != 1 or entries.dtype.kind not in "biuf":
+        raise InputError(
+            f"events[{index}] must return one real number, got {type(value).__name__} "
+            f"of shape {entries.shape}; return for example mean[0]"
+        )
+    return float(entries.reshape(())[()])
 
 
 def _real_roots(coefficients: Array, direction: float) -> list[float]:

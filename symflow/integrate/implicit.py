@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symflow.errors import NormaliserDiverges
+from symflow.errors import InputError, NormaliserDiverges
 from symflow.integrate.checking import Array
 from symflow.integrate.dense import PieceDense
 from symflow.integrate.growth import GrowthMonitor
@@ -17,6 +17,8 @@ from symflow.integrate.options import Options
 
 _CHUNK_STEPS = 64
 _LEFT = 1e-7  # these methods cannot follow a singularity as closely as explicit ones
+
+_LARGEST = float(np.finfo(float).max) / 4.0  # of a state whose symmetric part and factor are finite too
 
 Rhs = Callable[[float, Array], Array]
 Inside = Callable[[Array], bool]
@@ -98,8 +100,7 @@ class ImplicitDriver:
         status = "running"
         while status == "running" and len(times) <= _CHUNK_STEPS:
             with np.errstate(all="ignore"):
-                solver.step()
-                status = self._judge()
+                status = self._step()
             if status in ("step-too-small", "non-finite"):
                 break
             times.append(solver.t)
@@ -111,6 +112,17 @@ class ImplicitDriver:
         dense = PieceDense(nodes, tuple(pieces)) if pieces and options.needs_dense else None
         return Chunk(status, nodes, np.array(states), dense)
 
+    def _step(self) -> str:
+        """Take a step of the solver and return the status after it."""
+        try:
+            self._solver.step()
+        except InputError:
+            raise
+        except ValueError:  # SciPy's linear algebra refuses what has overflowed in the Newton iteration
+            self.reason = "non-finite"
+            return "non-finite"
+        return self._judge()
+
     def _judge(self) -> str:
         """Return the status after a step of the solver."""
         solver = self._solver
@@ -121,9 +133,12 @@ class ImplicitDriver:
             self.reason = "outside-domain"
             return "step-too-small"
         slope = self._guarded(solver.t, solver.y)
-        if not (np.isfinite(solver.y).all() and np.isfinite(slope).all()):
+        if self._trouble == "outside-domain":
             self.reason = self._trouble
-            return "step-too-small" if self._trouble == "outside-domain" else "non-finite"
+            return "step-too-small"
+        if not (np.abs(solver.y).max() < _LARGEST and np.isfinite(slope).all()):
+            self.reason = "non-finite"
+            return "non-finite"
         if self._monitor.update(solver.t, solver.y, slope):
             return "blow-up"
         return "finished" if solver.status == "finished" else "running"

@@ -123,6 +123,17 @@ def test_exponential_growth_is_non_finite() -> None:
     assert abs(run.t[-1] - np.log(1e154) / 50) < 0.1
 
 
+@pytest.mark.parametrize("method", ["radau", "bdf"])
+@pytest.mark.parametrize("rate", [1.0, 1e160])
+def test_exponential_growth_that_overflows_in_an_implicit_method(method: str, rate: float) -> None:
+    """α = eᵗ leaves the floats near t = 709.8; SciPy's linear algebra refuses what has overflowed."""
+    params = {"V": [[rate]], "A": [[0.0]]}
+    run = solve(Softmax(), Gaussian([1.0], [[1.0]]), params, (0, 1000), method=method, rtol=1e-4)
+    assert (run.status, run.t_star) == ("non-finite", None)
+    assert np.isfinite(run.mean).all()
+    assert np.isfinite(run.cov).all()
+
+
 def test_l2_growth_with_an_injective_key_map_is_non_finite() -> None:
     params = {"K": np.eye(1), "Q": np.eye(1), "V": [[100.0]]}
     run = solve(L2(), Gaussian(1.0, 1.0), params, (0, 100))

@@ -166,3 +166,15 @@ def test_events_and_times_come_in_any_iterable() -> None:
     run = solve(Softmax(), LAW, TURN, iter((0, 1)), events=events, t_eval=(i / 4 for i in range(5)))
     assert [round(float(t), 8) for (t,) in run.t_events] == [0.7, 0.2]
     assert run.t.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize("value", [np.zeros(2), None, "zero", 1j])
+def test_an_event_that_is_not_a_number_is_refused_by_index(value: Any) -> None:
+    events = [first_coordinate, lambda t, mean, cov: value]
+    with pytest.raises(InputError, match=r"events\[1\] must return one real number"):
+        solve(Softmax(), LAW, TURN, (0, 1), events=events)
+
+
+def test_an_event_may_return_an_array_of_one_entry() -> None:
+    run = solve(Softmax(), LAW, TURN, (0, 1), events=lambda t, mean, cov: mean[:1])
+    assert np.allclose(run.t_events[0], [0.25, 0.75])
