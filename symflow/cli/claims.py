@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.padding import Padding
 
+    from symflow.certify.certificate import Certificate
+    from symflow.certify.recheck import Replay
     from symflow.certify.verdict import Verdict
     from symflow.claims.table import ClaimRow
 
@@ -102,8 +104,6 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
 def _print_verdict(out: Console, verdict: Verdict, model: str | None) -> None:
     from rich.markup import escape
 
-    from symflow.certify import LEMMAS
-
     about = f" of {model}" if model else ""
     out.print(f"[bold]{escape(verdict.claim)}[/]{escape(about)}: [bold]{verdict.status}[/]")
     for label, text in (("reason", verdict.reason), ("scope", verdict.scope), ("method", verdict.method)):
@@ -111,7 +111,13 @@ def _print_verdict(out: Console, verdict: Verdict, model: str | None) -> None:
             out.print(_indented(label, text))
     if verdict.witness is not None:
         out.print(_indented("witness", str(verdict.witness)))
-    for name in verdict.assumes:
+    _print_lemmas(out, verdict.assumes)
+
+
+def _print_lemmas(out: Console, names: tuple[str, ...]) -> None:
+    from symflow.certify import LEMMAS
+
+    for name in names:
         out.print(_indented("assumes", f"{LEMMAS[name].title}: {LEMMAS[name].citation}"))
 
 
@@ -146,15 +152,19 @@ def replay(certificate: Path, as_json: bool) -> int:
             }
         )
     else:
-        out = console()
-        rows = table("line", "statement", "follows by")
-        for line in outcome.lines:
-            rows.add_row(line.id, line.statement, line.reason)
-        out.print(rows)
-        verdict = (
-            f"accepted: {stored.claim} is {stored.status}"
-            if outcome.accepted
-            else f"rejected: {outcome.reason}"
-        )
-        out.print(verdict, markup=False, style="bold" if outcome.accepted else "bold red")
+        _print_replay(console(), stored, outcome)
     return 0 if outcome.accepted else 1
+
+
+def _print_replay(out: Console, stored: Certificate, outcome: Replay) -> None:
+    """Print every line and, where they show the claim, what is shown, for which sizes, resting on what."""
+    rows = table("line", "statement", "follows by")
+    for line in outcome.lines:
+        rows.add_row(line.id, line.statement, line.reason)
+    out.print(rows)
+    if not outcome.accepted:
+        out.print(f"rejected: {outcome.reason}", markup=False, style="bold red")
+        return
+    out.print(f"accepted: {stored.claim} is {stored.status}", markup=False, style="bold")
+    out.print(_indented("scope", stored.scope))
+    _print_lemmas(out, outcome.assumes)

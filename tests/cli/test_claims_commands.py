@@ -54,6 +54,21 @@ def test_a_score_that_is_not_quadratic_is_undecided_with_code_one(
     assert not (tmp_path / "c.json").exists()
 
 
+def test_replay_prints_scope_and_lemmas_where_it_accepts(symflow_command: Any, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    symflow_command("check", "gaussian-preservation", "softmax", "--certificate", path)
+    shown = symflow_command("replay", path).stdout
+    assert "accepted: gaussian-preservation is proved" in shown
+    assert "every size d" in shown
+    assert "Liouville's formula: Hartman" in shown
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["proof"]["lines"].pop()
+    path.write_text(json.dumps(record), encoding="utf-8")
+    refused = symflow_command("replay", path).stdout
+    assert "rejected" in refused
+    assert "every size d" not in refused
+
+
 def test_a_tampered_certificate_is_rejected(symflow_command: Any, tmp_path: Path) -> None:
     path = tmp_path / "proof.json"
     symflow_command("check", "gaussian-preservation", "softmax", "--certificate", path)
