@@ -145,6 +145,6 @@ def test_generated_names_do_not_clash(make: Any) -> None:
 
 
 def test_two_symbols_of_one_name_are_refused() -> None:
-    """beta and temperature are every model's own; a score that declares one of them is told so."""
-    with pytest.raises(InputError, match="two symbols called 'beta'"):
-        compile(Attention("beta*dot(x, A*y)"), backend="numpy")
+    """alpha and Sigma are the states; a score that declares one of them is told so."""
+    with pytest.raises(InputError, match="two symbols called 'alpha'"):
+        compile(Attention("alpha*dot(x, A*y)"), backend="numpy")

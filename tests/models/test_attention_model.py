@@ -114,6 +114,17 @@ def test_an_unknown_normalisation_is_refused():
         Attention("dot(y, A*x)", normalise="none")
 
 
+@pytest.mark.parametrize("name", ["beta", "temperature"])
+def test_the_scalars_of_every_model_are_not_parameters_of_a_score(name):
+    with pytest.raises(InputError, match=f"'{name}' in score or value"):
+        Attention(f"{name}*dot(x, M*y)")
+
+
+def test_a_value_that_depends_on_the_query_is_refused():
+    with pytest.raises(InputError, match=r"value = 'V\*y \+ W\*x' of attention contains x"):
+        Attention("dot(x, M*y)", "V*y + W*x").statement()
+
+
 def test_models_pickle_compare_and_hash():
     for model in (Softmax(beta=2), L2(), Attention("dot(y, A*x)", beta=2, name="mine")):
         copy = pickle.loads(pickle.dumps(model))

@@ -130,10 +130,13 @@ class AttentionModel:
         x, y = vector("x", dimension("d")), vector("y", dimension("d"))
         scope = {**symbols, "x": x, "y": y}
         parameters = tuple(s for s in dict.fromkeys(symbols.values()) if s.is_symbol)
+        value = parse(self.value, scope)
+        if value.has(x):
+            raise InputError(f"value = {self.value!r} of {self.name} contains x; it averages a function of y")
         return Statement(
             name=self._label(product, with_biases),
             score=self.scale * parse(self.score, scope),
-            value=parse(self.value, scope),
+            value=value,
             output=parse(self.output, scope) if self.output else ZeroMatrix(dimension("d"), 1),
             normalise=self.normalise,
             x=x,

@@ -62,6 +62,12 @@ class Attention(AttentionModel):
             given = getattr(self, name)
             object.__setattr__(self, name, "V*y" if given is None else _text(given))
         object.__setattr__(self, "parameters", dict(_inferred(self.score, self.value)))
+        for name in ("beta", "temperature"):
+            if name in self.parameters:
+                raise InputError(
+                    f"{name!r} in score or value: every model has the factor beta/temperature already; "
+                    f"drop it there and give {name}= to the model, or rename it"
+                )
 
 
 def _text(given: Any) -> str:
