@@ -12,6 +12,7 @@ from typing import Any
 
 from sympy import Add, Expr, Identity, Inverse, MatAdd, MatMul, Rational, S, Trace, cancel, exp, log, pi, sift
 
+from symflow.algebra.assembly import product, total
 from symflow.algebra.determinant import LogDet
 from symflow.algebra.quadratic import QuadraticForm, quadratic_form
 from symflow.algebra.words import identical, normal_form
@@ -73,8 +74,8 @@ def tilted_mean(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> Any:
     Sigma*A*x + alpha
     """
     exponent = _complete_square(form, alpha, Sigma, x)
-    source = _sum(_product(form.B, x), form.c)
-    solved = _product(_resolvent(form, Sigma, exponent.symmetric), _sum(alpha, _product(Sigma, source)))
+    source = total(product(form.B, x), form.c)
+    solved = product(_resolvent(form, Sigma, exponent.symmetric), total(alpha, product(Sigma, source)))
     return _guarded(solved, exponent.H, exponent.b, exponent.symmetric)
 
 
@@ -96,7 +97,7 @@ def tilted_covariance(form: QuadraticForm, Sigma: Any) -> Any:
         Equal to ``Sigma`` when C = 0.
     """
     exponent = _complete_square(form, form.y * S.Zero, Sigma, form.x)
-    solved = _product(_resolvent(form, Sigma, exponent.symmetric), Sigma)
+    solved = product(_resolvent(form, Sigma, exponent.symmetric), Sigma)
     return _guarded(solved, exponent.H, Identity(form.y.rows), exponent.symmetric)
 
 
@@ -195,7 +196,7 @@ def _complete_square(form: QuadraticForm, alpha: Any, Sigma: Any, x: Any) -> _Ex
     centred = MatAdd(form.y, -alpha)
     gaussian = -Trace(centred.T * Inverse(Sigma) * centred) * _HALF
     tilted = quadratic_form(gaussian + form.score() - form.rest, form.x, form.y, symmetric)
-    b = _sum(_product(tilted.B, x), tilted.c)
+    b = total(product(tilted.B, x), tilted.c)
     H = normal_form(-tilted.C, symmetric).to_matrix()
     return _Exponent(H, b, tilted.rest, symmetric)
 
@@ -212,14 +213,3 @@ def _guarded(result: Any, H: Any, right: Any, symmetric: tuple[Any, ...]) -> Any
     if not identical(MatMul(H, result), right, symmetric):
         raise SymflowError(f"the normal form does not show that {result} solves ({H})·X = {right}")
     return result
-
-
-def _sum(*terms: Any) -> Any:
-    kept = [t for t in terms if not t.is_ZeroMatrix]
-    flat = [part for t in kept for part in (t.args if isinstance(t, MatAdd) else (t,))]
-    return MatAdd(*flat) if len(flat) > 1 else (flat or terms)[0]
-
-
-def _product(*factors: Any) -> Any:
-    kept = [f for f in factors if not f.is_Identity]
-    return MatMul(*kept).doit(deep=False) if len(kept) > 1 else (kept or factors)[0]

@@ -20,11 +20,11 @@ from typing import Any
 import sympy
 from sympy import MatrixSymbol, Rational, Symbol
 
-from symflow.algebra._shapes import Size
-from symflow.algebra._syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail, read
-from symflow.algebra._writer import to_text
-from symflow.algebra.signature import TOKENS, Shape, signature
 from symflow.algebra.symbols import dimension, matrix
+from symflow.algebra.text.shapes import Size
+from symflow.algebra.text.signature import TOKENS, Shape, signature
+from symflow.algebra.text.syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail, read
+from symflow.algebra.writer import to_text
 
 __all__ = ["Operations", "Parsed", "parse", "parse_score", "parse_vector", "parse_with_operations", "to_text"]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from sympy import S, Trace, Transpose
 
-from symflow.algebra.atoms import BILINEAR, Atom, Coefficient, Factor, Scalars, Word
-from symflow.algebra.normal import NormalForm, zero
 from symflow.algebra.words import normal_form
+from symflow.algebra.words.atoms import BILINEAR, Atom, Factor, Scalars, Word
+from symflow.algebra.words.coefficients import Coefficient
+from symflow.algebra.words.normal import NormalForm, zero
 from symflow.errors import InputError, NotQuadratic
 
 

@@ -35,10 +35,10 @@ from sympy import (
 from sympy.core.function import Application
 from sympy.matrices.expressions.dotproduct import DotProduct
 
-from symflow.algebra.atoms import BILINEAR, TRACE, Word
 from symflow.algebra.determinant import LogDet
-from symflow.algebra.normal import NormalForm, zero
 from symflow.algebra.words import normal_form
+from symflow.algebra.words.atoms import BILINEAR, TRACE, Word
+from symflow.algebra.words.normal import NormalForm, zero
 from symflow.errors import InputError
 
 __all__ = ["LogDet", "gateaux", "gradient"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Add, Inverse, MatAdd, MatMul, MatPow, Mul, Pow, Trace, Transpose
 
-from symflow.algebra._syntax import Call, Node, Power, Product, Sum, Transposed, read
+from symflow.algebra.text.syntax import Call, Node, Power, Product, Sum, Transposed, read
 from symflow.errors import CertificateError
 
 MAX_SIZE = 10_000  #: of one expression; in the proofs for the shipped models the largest is about 400

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Identity, Integer, Inverse, MatAdd, MatMul, MatrixSymbol, ZeroMatrix
+from sympy import Identity, Integer, Inverse, MatAdd, MatMul, MatrixSymbol
 
 from symflow.algebra.affine import affine_parts
+from symflow.algebra.assembly import product, total
 from symflow.algebra.definite import is_negative_semidefinite
 from symflow.algebra.gaussian import tilted_covariance, tilted_mean
 from symflow.algebra.latex import latex
@@ -124,12 +125,12 @@ def _affine_velocity(statement: Statement, alpha: MatrixSymbol, sigma: MatrixSym
             "The closure needs a score yᵀBx + ½yᵀCy + cᵀy + r(x) and an affine value"
         ) from error
     shift = MatAdd(shift, statement.output).doit()
-    gain = _product(weight, _gain(form, sigma))
-    field = _sum(_product(weight, tilted_mean(form, alpha, sigma, x)), shift)
-    constant = _sum(
-        _product(gain, _simplified(Identity(d) + sigma * form.B), alpha), _product(gain, sigma, form.c), shift
+    gain = product(weight, _gain(form, sigma))
+    field = total(product(weight, tilted_mean(form, alpha, sigma, x)), shift)
+    constant = total(
+        product(gain, _simplified(Identity(d) + sigma * form.B), alpha), product(gain, sigma, form.c), shift
     )
-    linear = _product(gain, sigma, form.B)
+    linear = product(gain, sigma, form.B)
     if not identical(field, constant + linear * (x - alpha), (sigma,)):
         raise SymflowError(f"{statement.name}: the velocity field did not split into its affine parts")
     return _AffineVelocity(form, field, constant, linear, is_negative_semidefinite(form.C))
@@ -143,19 +144,6 @@ def _gain(form: QuadraticForm, sigma: MatrixSymbol) -> Any:
 
 def _simplified(expression: Any) -> Any:
     return normal_form(expression).to_sympy()
-
-
-def _product(*factors: Any) -> Any:
-    """Multiply without expanding sums; identities and zeros disappear."""
-    if any(f.is_ZeroMatrix for f in factors):
-        return ZeroMatrix(factors[0].shape[0], factors[-1].shape[1])
-    kept = [f for f in factors if not f.is_Identity]
-    return MatMul(*kept).doit(deep=False) if kept else factors[0]
-
-
-def _sum(*terms: Any) -> Any:
-    kept = [t for t in terms if not t.is_ZeroMatrix]
-    return MatAdd(*kept).doit(deep=False) if kept else terms[0]
 
 
 def _plus_transpose(half: Any, sigma: MatrixSymbol) -> Any:

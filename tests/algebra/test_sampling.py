@@ -23,7 +23,7 @@ from sympy import (
 )
 
 from symflow.algebra.sampling import Sampled, agree_at_rational_points, draw, evaluate
-from symflow.algebra.surds import Surd, square_root
+from symflow.algebra.sampling.surds import Surd, square_root
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.errors import InputError
 

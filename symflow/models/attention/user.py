@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any
 
-from symflow.algebra.signature import is_settled_by_shapes, signature
+from symflow.algebra.text.signature import is_settled_by_shapes, signature
 from symflow.errors import InputError
 from symflow.models.attention.model import AttentionModel, Shapes
 

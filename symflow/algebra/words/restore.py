@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sympy import (
@@ -14,7 +13,6 @@ from sympy import (
     MatMul,
     Mul,
     Pow,
-    Rational,
     S,
     Trace,
     Transpose,
@@ -22,11 +20,12 @@ from sympy import (
     cancel,
 )
 
-from symflow.algebra.atoms import BASE, BILINEAR, LOGDET, TRACE, Atom, Exponent, Factor, Scalars, Word
 from symflow.algebra.determinant import LogDet
+from symflow.algebra.words.atoms import BASE, BILINEAR, LOGDET, TRACE, Atom, Factor, Scalars, Word
+from symflow.algebra.words.coefficients import exact_number
 
 if TYPE_CHECKING:
-    from symflow.algebra.normal import NormalForm
+    from symflow.algebra.words.normal import NormalForm
 
 
 def to_sympy(form: NormalForm) -> Any:
@@ -63,12 +62,7 @@ def atom_to_sympy(atom: Atom) -> Any:
 
 
 def _scalars(scalars: Scalars) -> Any:
-    return Mul(*[Pow(factor_to_sympy(f), _number(e)) for f, e in scalars])
-
-
-def _number(exponent: Exponent) -> Any:
-    fraction = Fraction(exponent)
-    return Rational(fraction.numerator, fraction.denominator)
+    return Mul(*[Pow(factor_to_sympy(f), exact_number(e)) for f, e in scalars])
 
 
 def factor_to_sympy(factor: Factor) -> Any:
@@ -101,5 +95,5 @@ def _with_dummies(scalars: Scalars, dummies: dict[Factor, Any]) -> Any:
             base = Add(*[c * _with_dummies(s, dummies) for (s, _), c in terms])
         else:
             base = dummies.setdefault(factor, Dummy(f"s{len(dummies)}"))
-        result = result * Pow(base, _number(exponent))
+        result = result * Pow(base, exact_number(exponent))
     return result

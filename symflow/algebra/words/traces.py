@@ -6,19 +6,19 @@ from typing import Any
 
 from sympy import S, log
 
-from symflow.algebra.atoms import (
+from symflow.algebra.words.atoms import (
     LOGDET,
     TRACE,
     Atom,
-    Coefficient,
     Factor,
     Key,
     Monomial,
     Word,
-    canonical,
     word_key,
 )
-from symflow.algebra.normal import (
+from symflow.algebra.words.coefficients import Coefficient, canonical
+from symflow.algebra.words.inverses import normalising_coefficient, split_invertible
+from symflow.algebra.words.normal import (
     NormalForm,
     Terms,
     Work,
@@ -27,20 +27,17 @@ from symflow.algebra.normal import (
     from_atom,
     from_factor,
     normalised_word,
-    normalising_coefficient,
     one,
-    scalar_content,
     single_word,
-    split_invertible,
     times_scalars,
     transposed_symbol,
     transposed_word,
     zero,
 )
+from symflow.algebra.words.powers import scalar_content
 from symflow.errors import InputError
 
 _ORBIT = 60  # most words that are looked at for the representative of a trace
-# --- traces --------------------------------------------------------------------------------------------
 
 
 def trace(matrix: NormalForm) -> NormalForm:

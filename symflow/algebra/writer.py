@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from symflow.algebra._syntax import MAX_EXPONENT, quote_name
+from symflow.algebra.text.syntax import MAX_EXPONENT, quote_name
 from symflow.errors import InputError
 
 _SUM, _PRODUCT, _POWER, _ATOM = 1, 2, 3, 4

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from symflow.algebra._latex_lines import width
+from symflow.algebra.latex.lines import width
 
 _COLUMN_GAP = 1.5
 

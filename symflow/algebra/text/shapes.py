@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from symflow.algebra._syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail
+from symflow.algebra.text.syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail
 
 
 @dataclass(frozen=True)

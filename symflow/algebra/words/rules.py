@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from sympy import S
 
-from symflow.algebra.atoms import Coefficient, Scalars, Word, canonical, multiply_coefficients
+from symflow.algebra.words.atoms import Scalars, Word
+from symflow.algebra.words.coefficients import Coefficient, canonical, multiply_coefficients
 
 if TYPE_CHECKING:
-    from symflow.algebra.normal import NormalForm
+    from symflow.algebra.words.normal import NormalForm
 
 Sum = list[tuple[Coefficient, Scalars, Word]]
 Invert = Callable[["NormalForm"], "NormalForm"]

@@ -6,18 +6,17 @@ the key alone, so that no result depends on the hash seed of the interpreter.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sympy import Float, Mul, Pow, Rational, cancel, expand, radsimp, srepr
+from sympy import exp
 
-from symflow.errors import InputError
+from symflow.algebra.words.coefficients import coefficient_key
 
 if TYPE_CHECKING:
-    from symflow.algebra.normal import NormalForm
+    from symflow.algebra.words.normal import NormalForm
 
-Coefficient = Any  #: a SymPy scalar free of matrices
 Exponent = int | Fraction
 Key = tuple[Any, ...]
 
@@ -150,9 +149,19 @@ class Factor(Keyed):
         name = "" if function is None else function.__name__
         self._seal((kind, len(word), tuple(a.key for a in word), name, tuple(a.key for a in args)))
 
+    @property
+    def is_exponential(self) -> bool:
+        """Whether this is the exponential of its argument."""
+        return self.kind == FUNCTION and self.function is exp
+
 
 Scalars = tuple[tuple[Factor, Exponent], ...]
 Monomial = tuple[Scalars, Word]
+
+
+def scalars_of(powers: Mapping[Factor, Exponent]) -> Scalars:
+    """Return scalar factors with their exponents in canonical order."""
+    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
 
 
 def word_key(word: Word) -> Key:
@@ -170,50 +179,3 @@ def monomial_key(monomial: Monomial) -> Key:
     """Return the ordering key of a monomial: word first, then scalar factors."""
     scalars, word = monomial
     return (*word_key(word), tuple((f.key, Fraction(e)) for f, e in scalars))
-
-
-@lru_cache(maxsize=4096)
-def canonical(value: Any) -> Coefficient:
-    """Return the canonical form of a coefficient, so that equal rational functions become equal objects."""
-    if isinstance(value, Rational):
-        return value
-    if isinstance(value, Float):
-        return _exact(value)
-    if not value.is_finite and value.is_number:
-        raise InputError(f"the coefficient {value} is not a finite number")
-    if value.has(Float):
-        value = value.xreplace({f: _exact(f) for f in value.atoms(Float)})
-    expanded = expand(value)
-    if _has_sum_below(expanded):
-        expanded = expand(radsimp(expanded)) if expanded.is_number else cancel(expanded)
-    return expanded
-
-
-def _exact(value: Any) -> Any:
-    return Rational(*float(value).as_integer_ratio())
-
-
-def _has_sum_below(value: Any) -> bool:
-    powers = value.atoms(Pow)
-    return any(p.base.is_Add and not p.exp.is_positive for p in powers)
-
-
-@lru_cache(maxsize=4096)
-def coefficient_key(value: Coefficient) -> Key:
-    """Return the ordering key of a coefficient (assumptions of its symbols included)."""
-    if isinstance(value, Rational):
-        return (0, "", int(value.p), int(value.q))
-    return (1, srepr(value), 0, 1)
-
-
-def add_coefficients(a: Coefficient, b: Coefficient) -> Coefficient:
-    """Return ``a + b`` in canonical form."""
-    total = a + b
-    return total if isinstance(total, Rational) else canonical(total)
-
-
-def multiply_coefficients(a: Coefficient, b: Coefficient) -> Coefficient:
-    """Return ``a·b`` in canonical form."""
-    if isinstance(a, Rational) and isinstance(b, Rational):
-        return a * b
-    return canonical(Mul(a, b))

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symflow.algebra._shapes import Size, infer_shapes
-from symflow.algebra._syntax import Call, Name, Node, Number, Product, Sum, Transposed, read
+from symflow.algebra.text.shapes import Size, infer_shapes
+from symflow.algebra.text.syntax import Call, Name, Node, Number, Product, Sum, Transposed, read
 from symflow.errors import InputError
 
 Shape = tuple[Size, Size]

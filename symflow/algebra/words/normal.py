@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from sympy import E, Pow, Rational, S, exp
+from sympy import E, S, exp
 
-from symflow.algebra.atoms import (
+from symflow.algebra.words.atoms import (
     BASE,
     BILINEAR,
     FUNCTION,
     Atom,
-    Coefficient,
     Exponent,
     Factor,
     Key,
@@ -26,20 +25,24 @@ from symflow.algebra.atoms import (
     Monomial,
     Scalars,
     Word,
+    leading_key,
+    monomial_key,
+    scalars_of,
+    word_key,
+)
+from symflow.algebra.words.coefficients import (
+    Coefficient,
     add_coefficients,
     canonical,
     coefficient_key,
-    leading_key,
-    monomial_key,
+    exact_number,
     multiply_coefficients,
-    word_key,
 )
-from symflow.algebra.restore import to_matrix, to_sympy, vanishes_over_common_denominator
-from symflow.algebra.rules import replacement
+from symflow.algebra.words.restore import to_matrix, to_sympy, vanishes_over_common_denominator
+from symflow.algebra.words.rules import replacement
 from symflow.errors import InputError
 
 Terms = dict[Monomial, Coefficient]
-_LETTERS = 60  # most letters that are divided off a matrix before it is inverted
 
 
 class Work:
@@ -57,6 +60,7 @@ class Work:
         return self.left > 0 and self.depth > 0
 
     def leave(self) -> None:
+        """Come back from a step."""
         self.depth += 1
 
 
@@ -235,35 +239,22 @@ def _merge(left: Scalars, right: Scalars) -> Terms:
     for factor, exponent in right:
         powers[factor] = powers.get(factor, 0) + exponent
     powers = {f: e for f, e in powers.items() if e != 0}
-    special = {f: e for f, e in powers.items() if _is_exponential(f) or _expands(f, e)}
-    if not special or (len(special) == 1 and all(_is_exponential(f) and e == 1 for f, e in special.items())):
-        return {(_sorted(powers), ()): S.One}
+    special = {f: e for f, e in powers.items() if f.is_exponential or _expands(f, e)}
+    if not special or (len(special) == 1 and all(f.is_exponential and e == 1 for f, e in special.items())):
+        return {(scalars_of(powers), ()): S.One}
     plain = {f: e for f, e in powers.items() if f not in special}
-    result = NormalForm((S.One, S.One), {(_sorted(plain), ()): S.One})
+    result = NormalForm((S.One, S.One), {(scalars_of(plain), ()): S.One})
     argument = zero(S.One, S.One)
     for factor, exponent in special.items():
-        if _is_exponential(factor):
-            argument = argument + factor.args[0].scaled(_sympy_number(exponent))
+        if factor.is_exponential:
+            argument = argument + factor.args[0].scaled(exact_number(exponent))
         else:
             result = result * factor.args[0] ** int(exponent)
     return (result * exponential(argument)).terms
 
 
-def _sorted(powers: dict[Factor, Exponent]) -> Scalars:
-    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
-
-
-def _is_exponential(factor: Factor) -> bool:
-    return factor.kind == FUNCTION and factor.function is exp
-
-
 def _expands(factor: Factor, exponent: Exponent) -> bool:
     return factor.kind == BASE and exponent > 0 and Fraction(exponent).denominator == 1
-
-
-def _sympy_number(exponent: Exponent) -> Any:
-    fraction = Fraction(exponent)
-    return Rational(fraction.numerator, fraction.denominator)
 
 
 def exponential(argument: NormalForm) -> NormalForm:
@@ -276,54 +267,6 @@ def exponential(argument: NormalForm) -> NormalForm:
     return from_factor(Factor(FUNCTION, function=exp, args=(inner,))).scaled(front)
 
 
-def power(base: NormalForm, exponent: Exponent) -> NormalForm:
-    """Return a rational power of a scalar; a sum under a negative or broken exponent stays closed."""
-    if Fraction(exponent).denominator == 1 and exponent >= 0:
-        return base ** int(exponent)
-    number = _sympy_number(exponent)
-    if len(base.terms) == 1:
-        (((scalars, _), c),) = base.terms.items()
-        if not scalars:
-            return constant(Pow(c, number))
-        whole = Fraction(exponent).denominator == 1
-        if whole or (c.is_positive and len(scalars) == 1 and scalars[0][1] == 1):
-            raised = tuple((f, _plain(e * exponent)) for f, e in scalars)
-            return NormalForm(base.shape, {(raised, ()): canonical(Pow(c, number))})
-    if not base.terms:
-        raise InputError("a scalar that is identically zero has no negative or broken power")
-    content, base = scalar_content(base)
-    if Fraction(exponent).denominator == 1 and content:
-        outside = NormalForm(
-            base.shape, {(_sorted({f: e * int(exponent) for f, e in content.items()}), ()): S.One}
-        )
-        return outside * power(base, exponent)
-    size = next(reversed(base.terms.values()))
-    if Fraction(exponent).denominator != 1:
-        size = abs(size) if isinstance(size, Rational) else S.One
-    monic = base.scaled(canonical(1 / size))
-    return from_factor(Factor(BASE, args=(monic,)), _plain(exponent)).scaled(canonical(Pow(size, number)))
-
-
-def scalar_content(form: NormalForm) -> tuple[dict[Factor, Exponent], NormalForm]:
-    """Write a scalar as a product of powers of factors times a sum without negative or common powers."""
-    every = {f for scalars, _ in form.terms for f, _ in scalars}
-    powers = [dict(scalars) for scalars, _ in form.terms]
-    lowest = {f: min(p.get(f, 0) for p in powers) for f in sorted(every, key=lambda f: f.key)}
-    content = {f: e for f, e in lowest.items() if e != 0 and Fraction(e).denominator == 1}
-    if not content or any(_is_exponential(f) or f.kind == BASE for f in content):
-        return {}, form
-    divisor = NormalForm(form.shape, {(_sorted({f: -e for f, e in content.items()}), ()): S.One})
-    return content, form * divisor
-
-
-def _plain(exponent: Exponent) -> Exponent:
-    fraction = Fraction(exponent)
-    return fraction.numerator if fraction.denominator == 1 else fraction
-
-
-# --- words ---------------------------------------------------------------------------------------------
-
-
 def normalised_word(word: Word, work: Work) -> Terms:
     """Rewrite a word until no rule applies."""
     cut = _inner_scalar(word)
@@ -332,7 +275,7 @@ def normalised_word(word: Word, work: Work) -> Terms:
         rest = normalised_word(word[:i] + word[j:], work)
         return collect(_products(normalised_word(word[i:j], work), rest, work))
     pairs: list[tuple[Monomial, Coefficient]] = []
-    hit = replacement(word, inverse) if work.enter() else None
+    hit = replacement(word, _inverse) if work.enter() else None
     for c, scalars, other in hit or ():
         pairs.extend(times_scalars(scalars, c, normalised_word(other, work)))
     work.leave()
@@ -361,6 +304,7 @@ def _transposed_terms(terms: Terms, work: Work) -> list[tuple[Monomial, Coeffici
 
 
 def transposed_word(word: Word, work: Work) -> Terms:
+    """Return the transpose of a word, rewritten."""
     if not any(a.inner is not None for a in word):
         return normalised_word(tuple(transposed_symbol(a) for a in reversed(word)), work)
     result: Terms = {((), ()): S.One}
@@ -370,6 +314,7 @@ def transposed_word(word: Word, work: Work) -> Terms:
 
 
 def transposed_symbol(atom: Atom) -> Atom:
+    """Return the transpose of a letter that is no inverse of a polynomial."""
     return atom if atom.symmetric else atom.with_flags(not atom.transposed, atom.inverted)
 
 
@@ -377,7 +322,7 @@ def _transposed_atom(atom: Atom, work: Work) -> Terms:
     if atom.inner is None:
         return {((), (transposed_symbol(atom),)): S.One}
     if atom._transpose is None:
-        atom._transpose = inverse(atom.inner.T)
+        atom._transpose = _inverse(atom.inner.T)
     return atom._transpose.terms
 
 
@@ -409,111 +354,8 @@ def single_word(terms: Terms) -> Word | None:
     return word if not more and not scalars and c == 1 else None
 
 
-# --- inverses ------------------------------------------------------------------------------------------
+def _inverse(matrix: NormalForm) -> NormalForm:
+    # Words and inverses are defined by each other: an inverse is built by multiplying words.
+    from symflow.algebra.words.inverses import inverse
 
-
-def inverse(matrix: NormalForm) -> NormalForm:
-    """Return the inverse in normal form; the matrix is assumed to be invertible.
-
-    Raises
-    ------
-    InputError
-        When the matrix is not square or is identically zero.
-    """
-    if matrix.is_scalar:
-        return power(matrix, -1)
-    left, core, right = split_invertible(matrix)
-    ahead = _inverse_word(right, core.shape[0])
-    behind = _inverse_word(left, core.shape[0])
-    if not any(word for _, word in core.terms):
-        scalar = NormalForm((S.One, S.One), core.terms)
-        return power(scalar, -1) * (ahead * behind)
-    if (turned := _rank_one(core)) is not None:
-        c = core.terms[(), ()]
-        update = one(core.shape[0]) - power(turned, -1) * (core - one(core.shape[0]).scaled(c))
-        return ahead * update.scaled(canonical(1 / c)) * behind
-    scale = normalising_coefficient(core)
-    monic = core.scaled(canonical(1 / scale))
-    closed = NormalForm(core.shape, {((), (Atom(None, inner=monic),)): canonical(1 / scale)})
-    return ahead * closed * behind
-
-
-def _rank_one(core: NormalForm) -> NormalForm | None:
-    """Return the scalar c + rp for cI + pr with a vector p, else None."""
-    for first in (True, False):
-        letter = next((w[0] if first else w[-1] for _, w in core.terms if w))
-        if letter.cols == 1 if first else letter.rows == 1:
-            turned = core.rotated(letter, first)
-            if turned is not None:
-                return turned
-    return None
-
-
-def _inverse_word(word: Word, size: Any) -> NormalForm:
-    result = one(size)
-    for atom in reversed(word):
-        result = result * inverse_atom(atom)
-    return result
-
-
-def inverse_atom(atom: Atom) -> NormalForm:
-    """Return the inverse of one letter."""
-    if atom.inner is not None:
-        return atom.inner
-    return from_atom(atom.with_flags(atom.transposed, not atom.inverted))
-
-
-def normalising_coefficient(core: NormalForm) -> Coefficient:
-    """Return what the core is divided by: the identity's coefficient, else the leading one, else 1."""
-    identity = core.terms.get(((), ()))
-    if identity is not None and not any(s for s, w in core.terms if not w):
-        return identity
-    found = core.leading()
-    return S.One if found is None else found[1]
-
-
-def split_invertible(matrix: NormalForm) -> tuple[Word, NormalForm, Word]:
-    """Write a matrix as ``left · core · right`` with words of invertible letters on both sides.
-
-    A letter is known to be invertible when it is an inverse, or when it is square and divides the
-    (invertible) matrix from that side.
-
-    Raises
-    ------
-    InputError
-        When the matrix is not square or is identically zero.
-    """
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"only a square matrix can be inverted, got shape {matrix.shape}")
-    if not matrix.terms:
-        raise InputError("the zero matrix cannot be inverted")
-    left: Word = ()
-    right: Word = ()
-    core = matrix
-    for _ in range(_LETTERS):
-        atom, on_left = _dividing_letter(core)
-        if atom is None:
-            break
-        if on_left:
-            left, core = (*left, atom), inverse_atom(atom) * core
-        else:
-            right, core = (atom, *right), core * inverse_atom(atom)
-    return left, core, right
-
-
-def _dividing_letter(core: NormalForm) -> tuple[Atom | None, bool]:
-    """Return a letter to be divided off, and whether on the left."""
-    words = [w for _, w in core.terms]
-    filled = [w for w in words if w]
-    if not filled:
-        return None, True
-    complete = len(filled) == len(words)
-    for on_left in (True, False):
-        ends = {w[0] if on_left else w[-1] for w in filled}
-        atom = ends.pop()
-        if not ends and (atom.inverted or (complete and atom.rows == atom.cols)):
-            return atom, on_left
-    inverses = [w for w in filled if all(a.inverted or a.inner is not None for a in w)]
-    if complete and inverses:
-        return min(inverses, key=word_key)[0], True
-    return None, True
+    return inverse(matrix)

@@ -38,23 +38,21 @@ from sympy.core.function import Application
 from sympy.matrices.expressions.dotproduct import DotProduct
 from sympy.matrices.expressions.matexpr import MatrixElement
 
-from symflow.algebra.atoms import FUNCTION, Atom, Factor
 from symflow.algebra.determinant import LogDet
-from symflow.algebra.normal import (
+from symflow.algebra.words.atoms import FUNCTION, Atom, Factor
+from symflow.algebra.words.inverses import inverse
+from symflow.algebra.words.normal import (
     NormalForm,
     constant,
     exponential,
     from_atom,
     from_factor,
-    inverse,
     one,
-    power,
     zero,
 )
-from symflow.algebra.traces import log_determinant, trace
+from symflow.algebra.words.powers import power
+from symflow.algebra.words.traces import log_determinant, trace
 from symflow.errors import InputError
-
-__all__ = ["NormalForm", "identical", "normal_form"]
 
 Symmetric = frozenset[Any]
 

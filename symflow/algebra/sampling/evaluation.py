@@ -1,0 +1,270 @@
+"""The exact value of a matrix expression or scalar at a rational point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce, singledispatch
+from typing import Any
+
+from sympy import (
+    Add,
+    Adjoint,
+    Determinant,
+    Float,
+    Identity,
+    Inverse,
+    MatAdd,
+    MatMul,
+    MatPow,
+    MatrixSymbol,
+    Max,
+    Min,
+    Mul,
+    Pow,
+    Rational,
+    Symbol,
+    Trace,
+    Transpose,
+    ZeroMatrix,
+)
+
+from symflow.algebra.sampling.rational_matrices import (
+    Matrix,
+    SingularPoint,
+    add,
+    eliminate,
+    identity,
+    multiply,
+    transpose,
+)
+from symflow.algebra.sampling.surds import square_root
+from symflow.errors import InputError
+
+
+@dataclass(frozen=True)
+class Point:
+    """Values by name: matrices, scalars, sizes."""
+
+    matrices: Mapping[str, Matrix]
+    scalars: Mapping[str, Fraction]
+    dims: Mapping[str, int]
+
+
+def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | None = None) -> Any:
+    """Return the exact value of a matrix expression or scalar at a rational point.
+
+    Parameters
+    ----------
+    expr : MatrixExpr or Expr
+        Built from sums, products, transposes, inverses, traces, determinants and integer powers.
+    values : mapping
+        From symbol or name to a nested list (matrices) or number (scalars); numbers are read exactly, floats
+        as the binary fractions they are. Symbols are looked up by name, so assumptions do not matter.
+    dims : mapping, optional
+        From symbolic size or its name to an integer; what is missing is read off the matrices.
+
+    Returns
+    -------
+    list of list of Fraction, or Fraction
+        A nested list for a matrix expression, a number for a scalar.
+
+    Raises
+    ------
+    InputError
+        For a symbol without a value, a wrong shape, an irrational number or function, a singular inverse.
+
+    Examples
+    --------
+    >>> from sympy import Inverse, MatrixSymbol, Symbol
+    >>> d = Symbol("d", integer=True, positive=True)
+    >>> evaluate(Inverse(MatrixSymbol("A", d, d)), {"A": [[1, 2], [0, 4]]})
+    [[Fraction(1, 1), Fraction(-1, 2)], [Fraction(0, 1), Fraction(1, 4)]]
+    """
+    names = {name_of(key): value for key, value in values.items()}
+    sizes = {name_of(key): int(value) for key, value in (dims or {}).items()}
+    matrices: dict[str, Matrix] = {}
+    for symbol in sorted(expr.atoms(MatrixSymbol), key=lambda s: str(s.name)):
+        if symbol.name not in names:
+            raise InputError(f"values has no entry for the matrix {symbol.name}; it has {sorted(names)}")
+        matrices[symbol.name] = _read_matrix(symbol, names[symbol.name], sizes)
+    scalars = {n: _fraction(v, n) for n, v in names.items() if n not in matrices and _is_number(v)}
+    result = value_at(expr, Point(matrices, scalars, sizes))
+    for entry in (e for row in result for e in row) if isinstance(result, list) else (result,):
+        if not isinstance(entry, Fraction):
+            raise InputError(f"the value {entry} is irrational; make the square root a symbol with a value")
+    return result
+
+
+def name_of(key: Any) -> str:
+    """Return the name of a symbol, or text as it is."""
+    return str(getattr(key, "name", key))
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, list | tuple) and not hasattr(value, "shape")
+
+
+def _fraction(value: Any, name: str) -> Fraction:
+    try:
+        if isinstance(value, Rational):
+            return Fraction(int(value.p), int(value.q))
+        return Fraction(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the value {value!r} of {name} is not a finite rational number") from error
+
+
+def _read_matrix(symbol: Any, value: Any, sizes: dict[str, int]) -> Matrix:
+    rows = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(rows, list | tuple) or not all(isinstance(r, list | tuple) for r in rows):
+        raise InputError(f"the value of {symbol.name} must be a list of rows, got {value!r}")
+    read = [[_fraction(v, f"{symbol.name}[{i},{j}]") for j, v in enumerate(r)] for i, r in enumerate(rows)]
+    shape = (len(read), len(read[0]) if read else 0)
+    if any(len(r) != shape[1] for r in read):
+        raise InputError(f"the rows of {symbol.name} have different lengths")
+    for declared, given in zip(symbol.shape, shape, strict=True):
+        if isinstance(declared, Symbol):
+            sizes.setdefault(str(declared.name), given)
+        size = size_of(declared, sizes)
+        if size != given:
+            raise InputError(f"{symbol.name} has shape {shape}, but {declared} is {size}")
+    return read
+
+
+def size_of(size: Any, sizes: Mapping[str, int]) -> int:
+    """Return a symbolic size as the number that it is here."""
+    if isinstance(size, Symbol) and size.name in sizes:
+        return sizes[str(size.name)]
+    unknown = sorted({str(s.name) for s in size.atoms(Symbol)} - sizes.keys())
+    if unknown:
+        raise InputError(f"dims has no entry for the size {unknown[0]}")
+    number = size.xreplace({s: Rational(sizes[str(s.name)]) for s in size.atoms(Symbol)})
+    if not number.is_Integer or number < 1:
+        raise InputError(f"the size {size} is {number}, not a positive integer")
+    return int(number)
+
+
+@singledispatch
+def value_at(expr: Any, point: Point) -> Any:
+    """Return a fraction, a sum of square roots, or a nested list of them."""
+    kind = type(expr).__name__
+    raise InputError(f"{kind} in {expr} has no exact rational value; compare its derivative instead")
+
+
+@value_at.register(Rational)
+def _(expr: Any, point: Point) -> Any:
+    return Fraction(int(expr.p), int(expr.q))
+
+
+@value_at.register(Float)
+def _(expr: Any, point: Point) -> Any:
+    return Fraction(*float(expr).as_integer_ratio())
+
+
+@value_at.register(Symbol)
+def _(expr: Any, point: Point) -> Any:
+    if expr.name in point.scalars:
+        return point.scalars[expr.name]
+    if expr.name in point.dims:
+        return Fraction(point.dims[expr.name])
+    raise InputError(f"values has no entry for the scalar {expr.name}; it has {sorted(point.scalars)}")
+
+
+@value_at.register(MatrixSymbol)
+def _(expr: Any, point: Point) -> Any:
+    return point.matrices[expr.name]
+
+
+@value_at.register(Identity)
+def _(expr: Any, point: Point) -> Any:
+    return identity(size_of(expr.rows, point.dims))
+
+
+@value_at.register(ZeroMatrix)
+def _(expr: Any, point: Point) -> Any:
+    rows, cols = (size_of(n, point.dims) for n in expr.shape)
+    return [[Fraction(0)] * cols for _ in range(rows)]
+
+
+@value_at.register(Add)
+@value_at.register(MatAdd)
+def _(expr: Any, point: Point) -> Any:
+    return reduce(add, [value_at(a, point) for a in expr.args])
+
+
+@value_at.register(Mul)
+@value_at.register(MatMul)
+def _(expr: Any, point: Point) -> Any:
+    return reduce(multiply, [value_at(a, point) for a in expr.args])
+
+
+@value_at.register(Transpose)
+@value_at.register(Adjoint)
+def _(expr: Any, point: Point) -> Any:
+    return transpose(value_at(expr.arg, point))
+
+
+@value_at.register(Inverse)
+def _(expr: Any, point: Point) -> Any:
+    return eliminate(value_at(expr.arg, point))[0]
+
+
+@value_at.register(MatPow)
+def _(expr: Any, point: Point) -> Any:
+    if not expr.exp.is_Integer:
+        raise InputError(f"the power {expr} has no exact rational value")
+    base = value_at(expr.base, point)
+    factor = base if expr.exp >= 0 else eliminate(base)[0]
+    result = identity(len(base))
+    for _ in range(abs(int(expr.exp))):
+        result = multiply(result, factor)
+    return result
+
+
+@value_at.register(Trace)
+def _(expr: Any, point: Point) -> Any:
+    matrix = value_at(expr.arg, point)
+    return sum((matrix[i][i] for i in range(len(matrix))), Fraction(0))
+
+
+@value_at.register(Determinant)
+def _(expr: Any, point: Point) -> Any:
+    try:
+        return eliminate(value_at(expr.arg, point))[1]
+    except SingularPoint:
+        return Fraction(0)
+
+
+@value_at.register(Pow)
+def _(expr: Any, point: Point) -> Any:
+    base, exponent = value_at(expr.base, point), value_at(expr.exp, point)
+    if not isinstance(exponent, Fraction) or exponent.denominator > 2:
+        raise InputError(f"the power {expr} has no exact value; only integer and half-integer exponents do")
+    if exponent.denominator == 2:
+        if not isinstance(base, Fraction):
+            raise InputError(f"the nested root {expr} has no exact value")
+        if base < 0:
+            raise SingularPoint(f"{expr} is not real at this point")
+        base = square_root(base)
+    if exponent < 0:
+        base = _reciprocal(base, expr)
+    result: Any = Fraction(1)
+    for _ in range(abs(exponent.numerator)):
+        result = result * base
+    return result
+
+
+@value_at.register(Max)
+@value_at.register(Min)
+def _(expr: Any, point: Point) -> Any:
+    args = [value_at(a, point) for a in expr.args]
+    if not all(isinstance(a, Fraction) for a in args):
+        raise InputError(f"{expr} compares irrational numbers")
+    return max(args) if isinstance(expr, Max) else min(args)
+
+
+def _reciprocal(value: Any, expr: Any) -> Any:
+    if value == 0:
+        raise SingularPoint(f"{expr} divides by zero at this point")
+    return 1 / value
