@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from symflow.certify.latex import plain_to_latex
 from symflow.claims.claim import Claim
 from symflow.derive.markup import math_to_html
+from symflow.derive.templating import html_environment, latex_environment
+from symflow.derive.tex import tex_escape
 from symflow.errors import InputError
 
 
@@ -83,28 +82,8 @@ def render_claims(table: Iterable[ClaimRow], form: str) -> str:
     """
     if form not in ("html", "latex"):
         raise InputError(f"format {form!r} is unknown; use 'html' or 'latex'")
-    environment = _environment(form)
-    return str(environment.get_template(f"claims.{form}.jinja").render(rows=list(table)))
-
-
-def _environment(form: str) -> Environment:
-    loader = PackageLoader("symflow.claims", "templates")
     if form == "html":
-        environment = Environment(loader=loader, undefined=StrictUndefined, autoescape=True, trim_blocks=True)
-        environment.filters["prose"] = math_to_html
-        return environment
-    environment = Environment(
-        loader=loader,
-        undefined=StrictUndefined,
-        autoescape=False,  # LaTeX text is written by the claims themselves; names go through the filter below
-        trim_blocks=True,
-        lstrip_blocks=True,
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-    )
-    environment.filters["plain"] = plain_to_latex
-    return environment
+        environment = html_environment("symflow.claims", prose=math_to_html)
+    else:
+        environment = latex_environment("symflow.claims", plain=tex_escape)
+    return environment.get_template(f"claims.{form}.jinja").render(rows=list(table))

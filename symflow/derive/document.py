@@ -9,22 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sympy import Symbol
 
 from symflow.algebra.latex import DEFAULT_WIDTH, aligned, latex, latex_equation, width
 from symflow.derive.derivation import Derivation
-from symflow.derive.markup import display_to_html, math_to_html, tex_escape, tex_text
+from symflow.derive.markup import display_to_html, math_to_html
 from symflow.derive.steps import Checked, Step
+from symflow.derive.templating import html_environment, latex_environment
+from symflow.derive.tex import tex_escape, tex_text
 from symflow.errors import InputError
 from symflow.models.statement import Statement
 from symflow.references import cite, keys_in, reference
-
-__all__ = ["display_to_html", "math_to_html", "repr_latex", "tex_escape", "to_html", "to_latex"]
 
 _ENVIRONMENTS = {"definition": "definition", "lemma": "lemma", "result": "theorem", "step": ""}
 _LABELS = {"definition": "Definition", "lemma": "Lemma", "result": "Theorem", "step": "Step"}
@@ -70,7 +68,7 @@ def to_latex(derivation: Derivation, fragment: bool = False, *, checked: Seen = 
     keys = _cited(derivation)
     template = "fragment.tex.jinja" if fragment else "article.tex.jinja"
     text: str = (
-        _tex_environment()
+        latex_environment("symflow.derive")
         .get_template(template)
         .render(
             title=tex_text(derivation.model.title),
@@ -101,7 +99,7 @@ def to_html(derivation: Derivation, *, checked: Seen = ()) -> str:
     """
     entries = [reference(key) for key in _cited(derivation)]
     text: str = (
-        _html_environment()
+        html_environment("symflow.derive")
         .get_template("page.html.jinja")
         .render(
             title=derivation.model.title,
@@ -253,33 +251,3 @@ def _is_product(derivation: Derivation) -> bool:
 
 def _cited(derivation: Derivation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for step in derivation.steps for key in keys_in(step.reference)))
-
-
-@lru_cache(maxsize=1)
-def _tex_environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("symflow.derive"),
-        undefined=StrictUndefined,
-        autoescape=False,  # LaTeX, escaped by tex_escape
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        block_start_string="((*",
-        block_end_string="*))",
-        variable_start_string="(((",
-        variable_end_string=")))",
-        comment_start_string="((=",
-        comment_end_string="=))",
-    )
-
-
-@lru_cache(maxsize=1)
-def _html_environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("symflow.derive"),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )

@@ -1,4 +1,4 @@
-r"""Text with ``$…$`` and displayed formulas as HTML with MathML, and plain text as LaTeX.
+r"""Text with ``$…$`` and displayed formulas as HTML with MathML.
 
 latex2mathml does the conversion; what browsers following MathML Core need differently is mended here: aligned
 columns, upright Greek capitals, bold symbols, word operators.
@@ -12,61 +12,15 @@ import unicodedata
 from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 
+from symflow.derive.tex import split_math
 from symflow.errors import InputError
 
-_TEX_ESCAPES = {mark: rf"\{mark}" for mark in "{}$&#%_"}
-_TEX_ESCAPES |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_TEX_ESCAPES |= {"<": r"\textless{}", ">": r"\textgreater{}"}
 _TEXT_COMMANDS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code"}
 _OUTER = r"\\begin\{(aligned|align\*)\}(.*)\\end\{\1\}"
 _ALIGNED = re.compile(r"\\(begin|end)\{(?:aligned|align\*?)\}")
 #: After these a minus is a sign, not a difference.
 _BEFORE_SIGN = r"<mo>&#x0003D;</mo>|<mo[^>]*>&#x00028;</mo>|<mo>&#x0002C;</mo>"
 _UPRIGHT = re.compile(r"<mi>((?:&#x003(?:9[1-9A-F]|A[0-9]);)|[Α-Ω])</mi>")
-
-
-def tex_escape(text: str) -> str:
-    r"""Return plain text as LaTeX text.
-
-    Greek letters and other characters that pdflatex does not know become mathematics or ASCII.
-
-    Examples
-    --------
-    >>> tex_escape("50 % of β_1")
-    '50 \\% of \\ensuremath{\\beta}\\_1'
-    """
-    return "".join(_tex_character(char) for char in text)
-
-
-def _tex_character(char: str) -> str:
-    if char in _TEX_ESCAPES:
-        return _TEX_ESCAPES[char]
-    if char.isascii() or "LATIN" in unicodedata.name(char, "") or char in "–—‘’“”…":
-        return char
-    words = unicodedata.name(char, "").split()
-    if words[:1] == ["GREEK"] and words[-2:-1] == ["LETTER"]:
-        return _greek_command(words)
-    return unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode() or f"U+{ord(char):X}"
-
-
-def _greek_command(words: list[str]) -> str:
-    name = {"LAMDA": "LAMBDA", "OMICRON": "o"}.get(words[-1], words[-1]).lower()
-    if "CAPITAL" not in words:
-        return rf"\ensuremath{{\{name}}}" if name != "o" else "o"
-    upright = {"gamma", "delta", "theta", "lambda", "xi", "pi", "sigma", "upsilon", "phi", "psi", "omega"}
-    return rf"\ensuremath{{\{name.capitalize()}}}" if name in upright else name[0].upper()
-
-
-def tex_text(text: str) -> str:
-    r"""Return text with ``$…$`` as LaTeX: mathematics as it is, the rest escaped.
-
-    Examples
-    --------
-    >>> tex_text(r"A & B with $\Sigma$")
-    'A \\& B with $\\Sigma$'
-    """
-    parts = _split_math(text)
-    return "".join(f"${part}$" if is_math else tex_escape(part) for is_math, part in parts)
 
 
 def math_to_html(text: str) -> Markup:
@@ -89,7 +43,7 @@ def math_to_html(text: str) -> Markup:
     'a &lt; b'
     """
     html = Markup("")
-    parts = _split_math(text)
+    parts = split_math(text)
     for index, (is_math, part) in enumerate(parts):
         if not is_math:
             html += _text(part)
@@ -148,13 +102,6 @@ def _split_outside(text: str, mark: str) -> list[str]:
         depth += opening - closing
         position += 2 if text[position] == "\\" and not (opening or closing) else 1
     return [*parts, text[start:]]
-
-
-def _split_math(text: str) -> list[tuple[bool, str]]:
-    parts = re.split(r"(?<!\\)\$", text)
-    if len(parts) % 2 == 0:
-        raise InputError(f"text with an odd number of $: {text[:80]!r}")
-    return [(index % 2 == 1, part) for index, part in enumerate(parts) if part]
 
 
 def _text(text: str) -> Markup:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from importlib import resources
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 import symflow
-from symflow.derive.document import display_to_html, math_to_html, to_latex
+from symflow.derive.document import to_latex
+from symflow.derive.markup import display_to_html, math_to_html
+from symflow.derive.templating import html_environment, latex_environment
+from symflow.derive.tex import tex_prose
 from symflow.references import cite, reference
 from symflow.report.blocks import Grid, Report, Steps
-from symflow.report.formulas import displayed, text_to_latex
+from symflow.report.formulas import displayed
 
 #: Share of the text width for a column of prose in a table of so many columns.
 _PROSE = {2: "p{0.22\\textwidth}p{0.7\\textwidth}"}
@@ -68,36 +69,11 @@ def _fragment(steps: Steps) -> str:
     return to_latex(steps.derivation, fragment=True, checked=steps.checked)
 
 
-@lru_cache(maxsize=1)
 def _html() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("symflow.report"),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return html_environment(
+        "symflow.report", rich=math_to_html, display=display_to_html, displayed=displayed, plain=_plain
     )
-    filters: dict[str, Any] = {"rich": math_to_html, "display": display_to_html, "displayed": displayed}
-    environment.filters |= filters | {"plain": _plain}
-    return environment
 
 
-@lru_cache(maxsize=1)
 def _latex() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("symflow.report"),
-        undefined=StrictUndefined,
-        autoescape=False,  # LaTeX, escaped by the filter "rich"
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        block_start_string="((*",
-        block_end_string="*))",
-        variable_start_string="(((",
-        variable_end_string=")))",
-        comment_start_string="((=",
-        comment_end_string="=))",
-    )
-    environment.filters |= {"rich": text_to_latex, "columns": _columns, "fragment": _fragment}
-    return environment
+    return latex_environment("symflow.report", rich=tex_prose, columns=_columns, fragment=_fragment)

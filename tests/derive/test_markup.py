@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from symflow.derive.markup import display_to_html, math_to_html, tex_escape, tex_text
+from symflow.derive.markup import display_to_html, math_to_html
+from symflow.derive.tex import tex_escape, tex_prose, tex_text
 from symflow.errors import InputError
 
 
@@ -80,3 +81,9 @@ def test_tex_escape():
     )
     assert tex_escape("Σ and λ of Peyré") == r"\ensuremath{\Sigma} and \ensuremath{\lambda} of Peyré"
     assert tex_text(r"50% of $\Sigma_0$") == r"50\% of $\Sigma_0$"
+
+
+def test_prose_keeps_its_commands():
+    assert tex_prose(r"\textbf{S_0 & 50%} ⪰ $x_1$") == r"\textbf{S\_0 \& 50\%} \ensuremath{\succeq} $x_1$"
+    with pytest.raises(InputError, match="odd number"):
+        tex_prose("costs $5")
