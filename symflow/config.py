@@ -31,8 +31,8 @@ def show_config() -> dict[str, Any]:
     -------
     dict
         ``versions`` by package (``"absent"`` where one is missing), ``python``, ``platform``, ``compiler``
-        (None where kernels cannot be built, with the remedy in ``compiler_missing``), ``flags``, ``runtime``
-        (whether the compiled integrator is installed) and ``cache``.
+        (None where kernels cannot be built, with the remedy in ``compiler_missing``), ``flags``, ``openmp``
+        (whether they ask for it), ``runtime`` (whether the compiled integrator is installed) and ``cache``.
 
     Examples
     --------
@@ -51,6 +51,7 @@ def show_config() -> dict[str, Any]:
         "compiler": None if lacking or isinstance(command, Missing) else shlex.join(command),
         "compiler_missing": str(lacking) if lacking else None,
         "flags": [*COMPILE_FLAGS, *OPTIONAL_FLAGS],
+        "openmp": "-fopenmp" in (*COMPILE_FLAGS, *OPTIONAL_FLAGS),
         "runtime": importlib.util.find_spec("symflow_ext.stepper") is not None,
         "cache": str(cache_dir()),
     }

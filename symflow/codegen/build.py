@@ -35,8 +35,11 @@ def compiler() -> list[str] | Missing:
     remedy = "install one (Debian: apt install gcc; macOS: xcode-select --install) or set CC"
     chosen = os.environ.get("CC", "").strip()
     if chosen:
-        command = shlex.split(chosen)
-        if shutil.which(command[0]) is None:
+        try:
+            command = shlex.split(chosen)
+        except ValueError as error:  # a quotation that does not end
+            return Missing(f"the C compiler CC={chosen} cannot be read ({error})", "correct CC or unset it")
+        if not command or shutil.which(command[0]) is None:
             return Missing(f"the C compiler CC={chosen} is not on PATH", "correct CC or unset it")
         return command
     for name in (*_pythons_own(), *_COMPILERS):

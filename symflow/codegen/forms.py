@@ -124,17 +124,22 @@ def _from_cache(model: Any, names: frozenset[str]) -> Form | None:
     found = cache.lookup(key, stamp(), cache.readable_dirs())
     if found is None:
         return None
-    form = _loaded(found)
+    form = _loaded(found, model, names)
     log("cache hit %s: %s", form.interface.name, found.library)
     return form
 
 
-def _loaded(entry: cache.Entry) -> Form:
+def _loaded(entry: cache.Entry, model: Any, names: frozenset[str]) -> Form:
     described = interface.from_json(entry.data["interface"])
     capsules = load_capsules(entry.library, module_name(entry.data["key"]))
-    return Form(
-        described, "compiled", lambda: entry.text.read_text(encoding="utf-8"), capsules[described.name]
-    )
+
+    def generated() -> str:
+        try:
+            return entry.text.read_text(encoding="utf-8")
+        except OSError:  # the cache was cleared meanwhile; the library stays mapped
+            return text(model, names, "cython")
+
+    return Form(described, "compiled", generated, capsules[described.name])
 
 
 def _built(model: Any, names: frozenset[str]) -> Form:
@@ -153,7 +158,7 @@ def _built(model: Any, names: frozenset[str]) -> Form:
         data = {"key": key, "interface": interface.of_programs(programs).to_json()}
         entry = builder.build(printed.text, key, data, now)
         cache.point(index_key, key, entry.library.parents[2])
-    return _loaded(entry)
+    return _loaded(entry, model, names)
 
 
 def _programs(model: Any, names: frozenset[str]) -> dict[str, Program]:

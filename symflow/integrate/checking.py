@@ -58,7 +58,7 @@ def _as_float(value: Any, name: str) -> Array:
         raise InputError(f"{name} holds items of type {raw.dtype}; give real numbers")
     try:
         return np.array(raw, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} holds items that are not real numbers ({error}); give real numbers"
         ) from error

@@ -42,6 +42,7 @@ class GrowthMonitor:
 
     def update(self, t: float, y: Array, slope: Array) -> bool:
         """Take in an accepted point and tell whether the extrapolated singularity has converged onto it."""
+        t = float(t)
         rho, rate = float(np.sum(y * y)), 2.0 * self._direction * float(np.sum(y * slope))
         if not (rho > 0.0 and rate > 0.0 and math.isfinite(rate)):
             self._q, self._streak = 0.0, 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -168,4 +169,15 @@ def _event_functions(events: Any) -> tuple[Event, ...]:
             raise InputError(
                 f"events[{i}] must be a function event(t, mean, cov), got {type(function).__name__}"
             )
+        _refuse_attributes(function, f"events[{i}]")
     return functions
+
+
+def _refuse_attributes(function: Event, name: str) -> None:
+    """Refuse an event whose ``terminal`` or ``direction`` would be taken for something else."""
+    terminal = getattr(function, "terminal", False)
+    if terminal is not None and not (isinstance(terminal, (int, np.bool_, np.integer)) and terminal >= 0):
+        raise InputError(f"{name}.terminal = {terminal!r} must be True, False or a number of zeros ≥ 0")
+    direction = getattr(function, "direction", 0)
+    if not isinstance(direction, (int, float, np.number)) or math.isnan(direction):
+        raise InputError(f"{name}.direction = {direction!r} must be −1, 0 or 1")

@@ -205,7 +205,7 @@ def _with_useful_variance(subject: Subject, point: Point) -> Point:
     while True:
         law = (point.state[0], point.state[1])
         slope = score_slope(subject.statement, point.params, point.sizes, law, law[0])
-        if np.exp(slope) <= SAMPLES / 100 and _largest_tilt(subject.flow, point) < 0.25:
+        if slope <= np.log(SAMPLES / 100) and _largest_tilt(subject.flow, point) < 0.25:
             return point
         point = Point(point.name, point.sizes, (law[0] / 2, law[1] / 2), point.params)
 

@@ -61,6 +61,7 @@ def test_reads(text, expected):
 
 
 def test_every_name_can_be_declared():
+    """C029: no Euler number, no imaginary unit, no keyword."""
     names = ["E", "I", "S", "Q", "N", "beta", "gamma", "zeta", "lambda", "Lambda", "Chi"]
     text = "beta*S + E*Q + lambda*I + N*gamma*zeta*Lambda*Chi"
     assert parse(text, {name: Symbol(name) for name in names}).free_symbols == {

@@ -77,6 +77,7 @@ def _document(formulas):
     ],
 )
 def test_reads_like_a_paper(expression, expected):
+    """L109: also entries, transposes and inverses of symbols with scripts."""
     assert latex(expression) == expected
 
 
@@ -96,6 +97,7 @@ def test_order_does_not_depend_on_the_order_given():
 
 
 def test_bold_style():
+    """L113."""
     assert latex(SIGMA_0, matrix_style="bold") == r"\mathbf{\Sigma}_{0}"
     assert latex(V * ALPHA, matrix_style="bold") == r"\mathbf{V}\boldsymbol{\alpha}"
     assert latex(BETA * EYE, matrix_style="bold") == r"\beta\mathbf{I}"
@@ -120,6 +122,9 @@ ODD_NAMES = [
     "x'^2",
     "x'_1",
     "W12",
+    "x^ab",
+    "x^a^b",
+    "a_b^c_d",
 ]
 ODD_NAMES += [
     "Chi",
@@ -169,6 +174,7 @@ def test_names(name, expected):
 
 
 def test_no_double_scripts_and_balanced_braces():
+    """L109."""
     for name in ODD_NAMES:
         square = matrix(name, D, D)
         for expression in (
@@ -186,6 +192,7 @@ def test_no_double_scripts_and_balanced_braces():
 
 
 def test_odd_names_compile(pdflatex):
+    """L109."""
     formulas = []
     for name in ODD_NAMES:
         square = matrix(name, D, D)
@@ -204,6 +211,7 @@ def _sum(count):
 
 
 def test_terms_per_line():
+    """L108."""
     rows = latex_rows([("a", _sum(40))], terms_per_line=4)
     assert len(rows) == 10
     assert [left for left, _ in rows] == ["a"] + [""] * 9
@@ -245,6 +253,7 @@ def _jacobian(size):
 
 
 def test_long_formulas_fit_the_page(pdflatex):
+    """L108: a sum of forty terms and an 8 × 8 matrix."""
     scalars = sum(Symbol(f"a_{i}") * Symbol(f"b_{i}") ** 2 for i in range(40))
     weights = Matrix(
         8, 8, lambda i, j: Symbol(f"x_{i}") * Symbol(f"x_{j}") * sympy.exp(-BETA * Symbol(f"x_{i}"))
@@ -263,6 +272,7 @@ def test_long_formulas_fit_the_page(pdflatex):
 
 
 def test_jacobian_of_long_entries_breaks_across_pages(pdflatex):
+    """L108."""
     text = aligned([("J", _jacobian(8))], environment="align*")
     assert text.count("J_{") == 64
     source = PREAMBLE + text + "\n\\end{document}\n"

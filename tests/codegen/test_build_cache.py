@@ -167,6 +167,22 @@ def test_entry_of_another_version_is_not_loaded(field: str, tmp_path: Path) -> N
     assert cache.find("key", now, tmp_path) is None
 
 
+@pytest.mark.parametrize("field", sorted(versions.stamp()))
+def test_key_covers_everything_that_a_kernel_depends_on(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B056: under other versions, flags or another processor the entry is not even looked at."""
+    now, names = versions.stamp(), frozenset({"A", "V"})
+    assert {"python", "numpy", "cython", "symflow", "platform", "flags"} <= set(now)
+    key = forms._index_key(Attention(SCORE), names)
+    monkeypatch.setattr(forms, "stamp", lambda: {**now, field: "another"})
+    assert forms._index_key(Attention(SCORE), names) != key
+
+
+def test_kernels_never_ask_for_openmp() -> None:
+    """B055: they are serial, so that a compiler without it builds the same kernel, and the page says so."""
+    assert symflow.show_config()["openmp"] is False
+    assert not any("openmp" in flag for flag in symflow.show_config()["flags"])
+
+
 def test_versions_without_imports_are_the_imported_ones() -> None:
     import Cython
     import scipy
@@ -249,6 +265,7 @@ def test_without_compiler_a_users_model_runs_on_numpy_with_one_warning(folder: P
 
 
 def test_without_compiler_compiled_is_a_short_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B047."""
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setenv("CC", "")
     with pytest.raises(BuildError) as caught:
@@ -257,6 +274,9 @@ def test_without_compiler_compiled_is_a_short_error(folder: Path, monkeypatch: p
     assert "install" in str(caught.value)
     monkeypatch.setenv("CC", "no-such-compiler -m64")
     with pytest.raises(BuildError, match="CC=no-such-compiler"):
+        compile(Attention(SCORE), backend="compiled")
+    monkeypatch.setenv("CC", 'gcc "-m64')
+    with pytest.raises(BuildError, match="correct CC"):
         compile(Attention(SCORE), backend="compiled")
 
 
@@ -301,7 +321,8 @@ def test_a_refused_model_leaves_no_process_and_no_file(folder: Path) -> None:
 
 def test_info_and_clear(folder: Path) -> None:
     assert clear_cache() == {"path": str(folder), "entries": 0, "bytes": 0}
-    compile(Attention(SCORE))
+    kernel = compile(Attention(SCORE))
+    text = kernel.source
     info = cache_info()
     assert info["path"] == str(folder)
     assert info["entries"] == 1
@@ -309,6 +330,8 @@ def test_info_and_clear(folder: Path) -> None:
     assert info["kernels"][0]["name"] == "attention"
     assert clear_cache()["entries"] == 1
     assert cache_info()["entries"] == 0
+    assert kernel.source == text  # what is loaded stays usable
+    assert value(kernel) == value(compile(Attention(SCORE), backend="numpy"))
 
 
 def test_flags_never_flush_denormals() -> None:

@@ -313,3 +313,24 @@ def test_a_complex_state_is_refused_not_cut(kernel: Kernel) -> None:
     for function in (kernel.rhs({"A": A, "V": V}), kernel.jacobian({"A": A, "V": V})):
         with pytest.raises(InputError, match="complex"):
             function(0.0, y)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+def test_names_of_constants_and_keywords(backend: str) -> None:
+    """C029: E, I, S, N, Q, beta-like and reserved words are parameters like any other."""
+    model = Attention("lambda*dot(x, S*y) + gamma*E*dot(Q*x, Q*y) + N*dot(I, y)")
+    values = {"lambda": 2.0, "gamma": 3.0, "E": 0.5, "N": 4.0}
+    arrays = {"S": A, "Q": Q, "I": MEAN, "V": V}
+    kernel = compile(model, backend=backend)
+    mean, cov = expected(2.0 * A.T + 1.5 * Q.T @ Q)
+    shift = 4.0 * V @ COV @ MEAN
+    require(kernel(0.0, MEAN, COV, **values, **arrays), (mean + shift, cov))
+
+
+def test_a_zero_score_leaves_a_covariance_of_zeros(kernel: Kernel) -> None:
+    """C036: the shape of Σ' is kept where its drift vanishes."""
+    mean, cov = kernel(0.0, MEAN, COV, A=np.zeros((D, D)), V=V)
+    assert_allclose(mean, V @ MEAN, rtol=1e-14)
+    assert cov.shape == (D, D)
+    assert cov.dtype == np.float64
+    assert not cov.any()

@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from sympy import Identity, Inverse, Rational, Symbol, sqrt
+from sympy import Abs, Identity, Inverse, Rational, Symbol, Trace, conjugate, im, re, sqrt
 
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.words import identical
@@ -234,3 +234,12 @@ def test_a_name_that_could_leave_its_place_is_refused(name):
     """C030: it becomes a part of file names, comments and docstrings of generated code."""
     with pytest.raises(InputError, match="name = "):
         Attention("dot(x, A*y)", name=name)
+
+
+def test_symbols_without_assumptions_are_read_as_real():
+    """S008: no Abs, re or conjugate of what the user declared without assumptions."""
+    x, y = vector("x", d), vector("y", d)
+    derivation = gaussian_closure(Attention(Symbol("c") * Trace(x.T * A * y) - Trace(y.T * y) * Symbol("s")))
+    assert not derivation.mean_rhs.has(Abs, re, im, conjugate)
+    assert same(derivation.substitute({"s": 0})[0], V * (I + Symbol("c", real=True) * Sigma * A.T) * alpha)
+    assert derivation.check()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from sympy import MatAdd, MatMul
@@ -165,6 +169,7 @@ def test_page_survives_a_long_result(softmax):
 
 
 def test_notebook_display(softmax):
+    """L112."""
     shown = softmax._repr_latex_()
     assert shown == repr_latex(softmax)
     assert shown.startswith(
@@ -172,3 +177,24 @@ def test_notebook_display(softmax):
     )
     assert shown.endswith("\\end{aligned}$$")
     assert "\n" not in repr(softmax)
+
+
+_EVERYTHING = """
+import hashlib
+from symflow import Attention, check, gaussian_closure
+model = Attention("dot(Q*x, K*y) + dot(y, C*y)/2 + s*dot(c, y)")
+derivation = gaussian_closure(model)
+verdict = check("gaussian-preservation", model)
+text = [derivation.to_latex(), derivation.to_html(), repr(derivation), verdict.to_json()]
+print(hashlib.sha256("".join(text).encode()).hexdigest())
+"""
+
+
+def test_same_text_in_every_process():
+    """C041: article, page and certificate depend on no salted hash."""
+    found = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])}
+        command = [sys.executable, "-c", _EVERYTHING]
+        found.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    assert len(found) == 1

@@ -31,6 +31,7 @@ def closed_form(cov: Any, a: Any) -> float:
     ],
 )
 def test_one_dimension(method: str, s: float, v: float, a: float) -> None:
+    """N061: Σ = Σ₀/(1 − 2vaΣ₀t) ends at t* = ½ for Σ₀ = va = 1, also where T = 1 was asked for."""
     exact = 1.0 / (2 * v * a * s)
     run = solve(
         Softmax(), Gaussian(0.5, s), {"V": [[v]], "A": [[a]]}, (0, 2 * exact), method=method, atol=1e-14

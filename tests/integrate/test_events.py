@@ -33,6 +33,7 @@ CROSSINGS = 0.25 + 0.5 * np.arange(20)
 
 @pytest.mark.parametrize("method", ["dop853", "dp5", "rk4", "radau"])
 def test_every_crossing_is_found(method: str) -> None:
+    """N069: twenty crossings at ¼ + k/2."""
     dt = {"dt": 0.02} if method == "rk4" else {"rtol": 1e-6}
     run = solve(Softmax(), LAW, TURN, (0, 10), events=first_coordinate, method=method, **dt)
     assert run.t_events[0].size == 20
@@ -42,7 +43,7 @@ def test_every_crossing_is_found(method: str) -> None:
 
 
 def test_every_zero_of_the_dense_output_at_a_coarse_tolerance() -> None:
-    """Several crossings within one step; the zeros are those of the interpolant, sampled finely."""
+    """N069: Several crossings within one step; the zeros are those of the interpolant, sampled finely."""
     run = solve(Softmax(), LAW, TURN, (0, 10), events=first_coordinate, rtol=0.3, atol=0.3, dense_output=True)
     times = np.linspace(0, 10, 200_001)
     values = run.sol(times)[0][:, 0]
@@ -101,7 +102,7 @@ def test_nothing_is_recorded_beyond_a_terminal_event() -> None:
 
 
 def test_an_event_at_the_end_of_a_step() -> None:
-    """max_step = 0.125 puts a node onto the crossing at 0.25."""
+    """N071: max_step = 0.125 puts a node onto the crossing at 0.25."""
     run = solve(Softmax(), LAW, TURN, (0, 1), events=first_coordinate, max_step=0.125, dense_output=True)
     assert np.abs(run.t_events[0] - [0.25, 0.75]).max() < 1e-8
     assert np.all(np.diff(run.t) > 0)
@@ -178,3 +179,13 @@ def test_an_event_that_is_not_a_number_is_refused_by_index(value: Any) -> None:
 def test_an_event_may_return_an_array_of_one_entry() -> None:
     run = solve(Softmax(), LAW, TURN, (0, 1), events=lambda t, mean, cov: mean[:1])
     assert np.allclose(run.t_events[0], [0.25, 0.75])
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"terminal": -1}, {"terminal": 1.5}, {"terminal": "x"}, {"direction": "up"}, {"direction": np.nan}],
+)
+def test_attributes_that_mean_nothing_are_refused(attributes: Any) -> None:
+    (name,) = attributes
+    with pytest.raises(InputError, match=rf"events\[0\].{name}"):
+        solve(Softmax(), LAW, TURN, (0, 1), events=event(first_coordinate, **attributes))

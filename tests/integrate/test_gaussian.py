@@ -28,16 +28,19 @@ from symflow.integrate.gaussian import Gaussian, pivoted_cholesky
         ([0, 0], [[1, 1j], [-1j, 1]], r"complex"),
         (["a", "b"], np.eye(2), r"mean holds items"),
         ([None, 0], np.eye(2), r"mean"),
+        ([10**400, 0], np.eye(2), r"mean holds items .*too large"),
         (lambda t: t, np.eye(2), r"mean is a function"),
     ],
 )
 def test_bad_laws_are_refused_by_name(mean: Any, cov: Any, message: str) -> None:
+    """N063, N077."""
     with pytest.raises(InputError, match=message):
         Gaussian(mean, cov)
 
 
 @pytest.mark.parametrize("cov", [[[1, 1e-15], [0, 1]], np.diag([1, -1e-17]), np.zeros((2, 2))])
 def test_rounding_is_accepted(cov: Any) -> None:
+    """N077."""
     law = Gaussian([0, 0], cov)
     assert np.array_equal(law.cov, law.cov.T)
     assert np.allclose(law.factor() @ law.factor().T, cov, atol=1e-15)

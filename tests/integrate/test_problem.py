@@ -42,6 +42,7 @@ def _with(array: np.ndarray[Any, Any], index: tuple[int, ...], value: float) -> 
     ],
 )
 def test_bad_parameters_are_refused_before_any_work(params: Any, message: str) -> None:
+    """N063."""
     with pytest.raises(InputError, match=message):
         solve(Softmax(), LAW, params, (0, 1))
 
@@ -66,6 +67,7 @@ def test_a_wrong_model_or_law_is_refused() -> None:
     ],
 )
 def test_the_same_numbers_for_every_form_of_a_matrix(form: Any) -> None:
+    """C038."""
     expected = solve(Softmax(), LAW, {"A": A, "V": V}, (0, 1))
     found = solve(Softmax(), LAW, {"A": form(A), "V": form(V)}, (0, 1))
     assert np.array_equal(found.mean, expected.mean)
@@ -73,6 +75,7 @@ def test_the_same_numbers_for_every_form_of_a_matrix(form: Any) -> None:
 
 
 def test_integers_are_not_truncated() -> None:
+    """C044."""
     law = Gaussian(np.array([1, 2], np.float32), np.eye(2, dtype=int))
     whole = solve(Softmax(), law, {"A": -np.eye(2, dtype=int), "V": np.eye(2, dtype=np.int8)}, (0, 1))
     assert np.allclose(whole.cov[-1], np.eye(2) / 3.0, rtol=1e-8)  # Σ = (1 + 2t)^-1

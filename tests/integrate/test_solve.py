@@ -105,12 +105,15 @@ def test_larger_sizes_against_scipy(d: int) -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", "compiled"])
 def test_forward_and_back_again(backend: str) -> None:
+    """N066: m and Σ at T = 1 in closed form, and back to the start."""
     params = {"V": [[0.7]], "A": [[0.4]]}
     there = solve(Softmax(), Gaussian(0.5, 0.9), params, (0, 1), backend=backend)
     assert abs(there.mean[-1, 0] - 1.4296683518) < 1e-9
     assert abs(there.cov[-1, 0, 0] - 1.8145161290) < 1e-9
     back = solve(Softmax(), Gaussian(there.mean[-1], there.cov[-1]), params, (1, 0), backend=backend)
     assert back.status == "finished"
+    beyond = solve(Softmax(), Gaussian(0.5, 0.9), params, (0, 3), backend=backend)
+    assert beyond.t_star == pytest.approx(1.98412698, abs=1e-8)
     assert np.all(np.diff(back.t) < 0)
     assert abs(back.mean[-1, 0] - 0.5) < 1e-8
     assert abs(back.cov[-1, 0, 0] - 0.9) < 1e-8
@@ -148,6 +151,7 @@ def test_backends_agree() -> None:
 
 @pytest.mark.parametrize("method", ["dop853", "dp5", "radau"])
 def test_symmetric_and_semidefinite_at_loose_tolerance(method: str) -> None:
+    """N074."""
     law, a, v = example(6, seed=2)
     run = solve(Softmax(), law, {"A": a, "V": v}, (0, 50), rtol=1e-4, atol=1e-6, method=method)
     assert run.status == "finished"
@@ -159,6 +163,7 @@ def test_symmetric_and_semidefinite_at_loose_tolerance(method: str) -> None:
 @pytest.mark.parametrize("method", ["dop853", "rk4", "radau"])
 @pytest.mark.parametrize("model", [Softmax(), L2()])
 def test_rank_one_stays_rank_one(method: str, model: Any) -> None:
+    """N075."""
     law, a, v = example(3, rank=1)
     params = {"Q": a, "K": np.eye(3), "V": v}
     run = solve(model, law, params, (0, 1), method=method, dt=0.01 if method == "rk4" else None)
@@ -175,6 +180,7 @@ def test_a_dirac_moves_and_stays_a_dirac() -> None:
 
 
 def test_a_dimension_of_its_own_for_each_axis() -> None:
+    """N073."""
     law, a, v = example(2)
     run = solve(Softmax(), law, {"A": a, "V": v}, (0, 1), t_eval=np.linspace(0, 1, 7))
     assert run.mean.shape == (7, 2)

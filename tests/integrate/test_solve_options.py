@@ -50,18 +50,30 @@ def run(t_span: Any = (0, 1), **options: Any) -> Any:
     ],
 )
 def test_bad_options_are_refused_by_name(t_span: Any, options: dict[str, Any], message: str) -> None:
+    """N067, N079."""
     with pytest.raises(InputError, match=message):
         run(t_span, **options)
 
 
-def test_an_end_missed_by_rounding_is_accepted() -> None:
-    found = run((0, 0.3), t_eval=[0, 0.1 + 0.2])
-    assert found.t.tolist() == [0.0, 0.3]
+@pytest.mark.parametrize(
+    ("span", "times", "kept"),
+    [
+        ((0, 0.3), [0, 0.1 + 0.2], [0.0, 0.3]),
+        ((0.1 + 0.2, 1), [0.3, 1], [0.1 + 0.2, 1.0]),
+        ((0.3, 0), [0.1 + 0.2, 0], [0.3, 0.0]),
+        ((-0.3, 0), [-(0.1 + 0.2), 0], [-0.3, 0.0]),
+    ],
+)
+def test_an_end_missed_by_rounding_is_accepted(span: Any, times: Any, kept: Any) -> None:
+    """N064: at either end and in either direction."""
+    found = run(span, t_eval=times)
+    assert found.t.tolist() == kept
     assert np.isfinite(found.cov).all()
 
 
 @pytest.mark.parametrize("rtol", [0.0, 1e-20])
 def test_a_relative_tolerance_below_rounding_is_raised_with_a_warning(rtol: float) -> None:
+    """N079."""
     with pytest.warns(UserWarning, match="below rounding"):
         found = run(rtol=rtol)
     assert found.success
@@ -69,6 +81,7 @@ def test_a_relative_tolerance_below_rounding_is_raised_with_a_warning(rtol: floa
 
 
 def test_a_tolerance_for_each_coordinate() -> None:
+    """N079."""
     assert run(atol=[1e-6, 1e-12]).success
     assert run(atol=0.0).success
 
@@ -111,6 +124,7 @@ def test_bounds_of_the_step() -> None:
 @pytest.mark.parametrize("method", ["dop853", "radau"])
 @pytest.mark.parametrize("backend", ["compiled", "numpy"])
 def test_a_callback_sees_every_step_and_may_end_the_run(method: str, backend: str) -> None:
+    """U115."""
     seen: list[float] = []
 
     def callback(t: float, mean: Any, cov: Any) -> bool:
@@ -133,6 +147,7 @@ def test_a_callback_does_not_change_the_steps() -> None:
 
 @pytest.mark.parametrize("backend", ["compiled", "numpy"])
 def test_the_wall_clock_ends_a_run(backend: str) -> None:
+    """U115."""
     start = time.perf_counter()
     found = run((0, 1e9), method="rk4", dt=1e-4, max_wall_time=0.2, backend=backend, t_eval=[1e9])
     assert time.perf_counter() - start < 2.0

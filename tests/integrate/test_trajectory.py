@@ -30,6 +30,7 @@ def trajectory(request: pytest.FixtureRequest) -> Any:
 
 
 def test_accessors_work_however_a_run_ends(trajectory: Any) -> None:
+    """N082."""
     assert trajectory.mean[-1].shape == (2,)
     assert trajectory.cov[-1].shape == (2, 2)
     assert trajectory.success == (trajectory.status == "finished")

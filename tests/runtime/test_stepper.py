@@ -195,6 +195,7 @@ def test_a_deadline_ends_a_chunk() -> None:
 def test_nothing_is_evaluated_outside_of_the_interval(
     method: str, span: tuple[float, float], twin: bool
 ) -> None:
+    """N068."""
     seen: list[float] = []
 
     def rhs(t: float, y: Array, dy: Array) -> None:
@@ -305,6 +306,8 @@ def test_a_jump_to_nan_ends_the_run_before_it(twin: bool) -> None:
 @pytest.mark.parametrize("method", ["dop853", "dp5", "rk4"])
 @pytest.mark.parametrize("twin", [False, True])
 def test_nan_at_the_start_ends_at_once(method: str, twin: bool) -> None:
+    """N063: the search for a first step does not go on for ever."""
+
     def rhs(t: float, y: Array, dy: Array) -> None:
         dy[0] = math.nan
 

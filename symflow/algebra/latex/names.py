@@ -69,7 +69,10 @@ def latex_name(name: str, bold: bool = False) -> str:
 
 def has_superscript(text: str) -> bool:
     """Whether the LaTeX of one symbol already carries a superscript or a prime."""
-    return re.search(r"(?:\^|')(?:[^{}]|\{[^{}]*\})*$", re.sub(r"_\{[^{}]*\}", "", text)) is not None
+    outside = text.replace(r"\{", "").replace(r"\}", "")
+    while (opened := re.sub(r"\{[^{}]*\}", "", outside)) != outside:  # groups, from the inside out
+        outside = opened
+    return "^" in outside or "'" in outside
 
 
 def _trailing_digits(stem: str) -> tuple[str, str]:
