@@ -40,6 +40,7 @@ _KEYS = {
     "solver": ("method", "rtol", "atol", "dt"),
 }
 _FILE_KEYS = ("file", "layer", "head")
+_MOST_POINTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such file; give the path of a spec file (TOML)") from None
     except (IsADirectoryError, PermissionError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error}); give the path of a spec file (TOML)") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also an integer of thousands of digits, or deep nesting
         raise InputError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -388,6 +389,8 @@ def _time(table: Mapping[str, Any]) -> tuple[tuple[float, float] | None, Array |
     points = _index("[time] points", table["points"])
     if points < 2:
         raise InputError(f"[time] points = {points} must be at least 2: start and end")
+    if points > _MOST_POINTS:
+        raise InputError(f"[time] points = {points} are too many to keep; give at most {_MOST_POINTS}")
     return (start, end), np.linspace(start, end, points)
 
 
@@ -408,9 +411,13 @@ def _solver(table: Mapping[str, Any]) -> dict[str, Any]:
 def _number(where: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(f"{where} = {value!r} is not a number")
-    if not math.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise InputError(f"{where} is a number beyond 1.8e308; floating-point numbers end there") from error
+    if not math.isfinite(number):
         raise InputError(f"{where} = {value} is not finite; give a finite number")
-    return float(value)
+    return number
 
 
 def _index(where: str, value: Any) -> int:

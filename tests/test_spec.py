@@ -109,6 +109,11 @@ def test_neutral_values_of_later_features_are_accepted(section: str, neutral: An
         ({"time": {"tspan": [0, 1]}}, ["[time] tspan", "'t_span'"]),
         ({"solver": {"rtoll": 1}}, ["[solver] rtoll", "'rtol'"]),
         ({"parameters": {"V": [[1]], "B": [[1]]}}, ["[parameters]", "'B'"]),
+        # text that cannot be read, by key
+        ({"model": {"score": "dot(x, y"}}, ["[model] score: expected ')'"]),
+        ({"model": {"score": "dot(x, y)", "value": "V*"}}, ["[model] value: "]),
+        ({"model": {"attention": "softmax", "beta": "sqr(2)"}}, ["[model] beta: unknown function 'sqr'"]),
+        ({"model": {"attention": "softmax", "beta": 10**400}}, ["[model] beta", "beyond"]),
         # what is missing or given twice
         ({"model": {}}, ["[model] is missing"]),
         ({"model": {"beta": 1}}, ["[model]", "attention", "score"]),
@@ -128,6 +133,8 @@ def test_neutral_values_of_later_features_are_accepted(section: str, neutral: An
         ),
         ({"parameters": {"V": [[1, 0], [0, "x"]], "A": [[1]]}}, ["[parameters] V[1, 1]", "'x'"]),
         ({"parameters": {"V": [[1, True]], "A": [[1]]}}, ["[parameters] V[0, 1]", "True"]),
+        ({"parameters": {"V": [[1, 10**400]], "A": [[1]]}}, ["[parameters] V[0, 1]", "1.8e308"]),
+        ({"time": {"t_span": [0, 1], "points": 10**12}}, ["[time] points = 1000000000000", "at most"]),
         ({"parameters": {"V": [], "A": [[1]]}}, ["[parameters] V is empty"]),
         (
             {"parameters": {"V": [[1.0]], "A": [[1, 0], [0, 1]]}},
@@ -231,3 +238,11 @@ def test_toml_errors_name_file_and_line(tmp_path: Path) -> None:
         load_spec(tmp_path / "absent.toml")
     with pytest.raises(InputError, match=r"cannot be read"):
         load_spec(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[model]\nbeta = 1" + "0" * 5000, "a = " + "[" * 5000])
+def test_text_beyond_the_reader_is_refused_by_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"spec\.toml: not valid TOML"):
+        load_spec(path)

@@ -1,6 +1,7 @@
 """Models: what they accept, what they refuse, and what they state."""
 
 import pickle
+from fractions import Fraction
 
 import pytest
 from sympy import MatrixSymbol, Rational, Symbol, sqrt
@@ -67,6 +68,12 @@ def test_the_scale_is_exact():
 def test_a_bad_beta_is_refused_by_name(beta):
     with pytest.raises(InputError, match=r"beta|'x'"):
         Softmax(beta=beta)
+
+
+@pytest.mark.parametrize("temperature", [10**400, Fraction(1, 10**400), "exp(1000)"])
+def test_a_scalar_beyond_the_floats_is_refused_by_name(temperature):
+    with pytest.raises(InputError, match="temperature is a number beyond"):
+        Softmax(temperature=temperature)
 
 
 def test_a_zero_temperature_is_refused():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sympy import Expr, Identity, Inverse, Rational, Symbol, ZeroMatrix, sympify
 
 from symflow.algebra.symbols import dimension, matrix, vector
-from symflow.errors import InputError
+from symflow.errors import GrammarError, InputError
 
 if TYPE_CHECKING:
     from symflow.models.statement import Statement
@@ -69,7 +69,7 @@ class AttentionModel:
     def __post_init__(self) -> None:
         if self.space != "euclidean":
             raise InputError(f"space = {self.space!r} is not available; use space='euclidean'")
-        if not self.name.isprintable() or set(self.name) & set("/\\\""):
+        if not self.name.isprintable() or set(self.name) & set('/\\"'):
             raise InputError(
                 f"name = {self.name!r} becomes part of file names and generated code; "
                 "use printable characters other than slash, backslash and double quote"
@@ -217,15 +217,15 @@ def exact_scalar(name: str, value: Any, *, allow_zero: bool) -> Expr:
     """
     bound = "≥ 0" if allow_zero else "> 0"
     if isinstance(value, str):
-        from symflow.algebra.grammar import parse
-
-        value = parse(value, {})
+        value = _read_scalar(name, value)
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Expr)):
         raise InputError(f"{name} = {value!r} is not a number; give a number {bound}")
-    if isinstance(value, numbers.Real) and not isinstance(value, Expr):
+    if isinstance(value, numbers.Rational):
+        value = Rational(value)
+    elif not isinstance(value, Expr):
         if not math.isfinite(value):
             raise InputError(f"{name} = {value!r} is not finite; give a number {bound}")
-        value = Rational(repr(float(value))) if not isinstance(value, numbers.Rational) else Rational(value)
+        value = Rational(repr(float(value)))
     exact = sympify(value)
     if (
         exact.is_extended_real is False
@@ -234,7 +234,20 @@ def exact_scalar(name: str, value: Any, *, allow_zero: bool) -> Expr:
         or (exact.is_zero and not allow_zero)
     ):
         raise InputError(f"{name} = {value} is out of its domain; give a number {bound}")
+    if exact.is_number and (math.isinf(float(exact)) or (exact.is_positive and float(exact) == 0.0)):
+        raise InputError(
+            f"{name} is a number beyond floating-point numbers; give a number {bound} within them"
+        )
     return exact
+
+
+def _read_scalar(name: str, text: str) -> Any:
+    from symflow.algebra.grammar import parse
+
+    try:
+        return parse(text, {})
+    except GrammarError as error:
+        raise GrammarError(f"{name}: {error}", error.text, error.position) from error
 
 
 def _suggestion(name: str, known: list[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symflow.algebra.text.signature import is_settled_by_shapes, signature
-from symflow.errors import InputError
+from symflow.errors import GrammarError, InputError
 from symflow.models.attention.model import AttentionModel, Shapes
 
 
@@ -87,9 +87,13 @@ def _inferred(score: str, value: str) -> tuple[tuple[str, tuple[str, ...]], ...]
 
 def _parameters(text: str, declared: Shapes, kind: str) -> dict[str, tuple[str, ...]]:
     """Return the shape of each parameter of ``text``, after everything that can be wrong with it."""
-    found = signature(text, declared, kind)
-    if not is_settled_by_shapes(found.node):
-        from symflow.algebra.grammar import parse_score
+    try:
+        found = signature(text, declared, kind)
+        if not is_settled_by_shapes(found.node):
+            from symflow.algebra.grammar import parse_score
 
-        parse_score(text, declared, kind)
+            parse_score(text, declared, kind)
+    except GrammarError as error:
+        name = "score" if kind == "scalar" else "value"
+        raise GrammarError(f"{name}: {error}", error.text, error.position) from error
     return {name: tuple(str(size) for size in shape if size != 1) for name, shape in found.parameters}
