@@ -63,12 +63,12 @@ _HOME = {
     "source": "symflow.codegen.kernel",
 }
 
-__all__ = [  # noqa: RUF022 — upper case first, as in the documentation
+__all__ = [
+    "L2",
     "Attention",
     "Derivation",
     "Gaussian",
     "Kernel",
-    "L2",
     "Softmax",
     "Trajectory",
     "Verdict",

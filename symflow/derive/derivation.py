@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Symbol
-
 from symflow.derive.steps import Checked, Step
 from symflow.errors import CheckFailed, InputError
 from symflow.flow import Flow
@@ -84,9 +82,7 @@ class Derivation:
         InputError
             If a name does not occur or a shape does not fit.
         """
-        present = {
-            s.name: s for e in self.flow.drift for s in e.free_symbols if isinstance(s, Symbol) or s.is_symbol
-        }
+        present = {s.name: s for e in self.flow.drift for s in e.free_symbols if s.is_symbol}
         named = {getattr(key, "name", key): value for key, value in values.items()}
         unknown = sorted(set(named) - set(present), key=str)
         if unknown:

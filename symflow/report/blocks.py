@@ -1,12 +1,12 @@
 """What a report is made of: sections of blocks, written once and rendered as HTML and as LaTeX.
 
-Text is LaTeX text with inline mathematics between ``$``.
+Text is LaTeX text with inline mathematics between ``$``; ``kind`` is what a template tells a block by.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from symflow.derive.derivation import Derivation
 from symflow.derive.steps import Checked
@@ -28,7 +28,7 @@ class Paragraph:
     """A paragraph of text."""
 
     text: str
-    kind: str = "paragraph"
+    kind: ClassVar[str] = "paragraph"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Callout:
 
     text: str
     state: str = PLAIN
-    kind: str = "callout"
+    kind: ClassVar[str] = "callout"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Display:
     """A displayed formula in LaTeX."""
 
     latex: str
-    kind: str = "display"
+    kind: ClassVar[str] = "display"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Picture:
     stem: str
     caption: str
     width: str = "wide"
-    kind: str = "picture"
+    kind: ClassVar[str] = "picture"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Grid:
     caption: str = ""
     judged: bool = False
     align: str = ""
-    kind: str = "grid"
+    kind: ClassVar[str] = "grid"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Code:
     """A command to copy."""
 
     text: str
-    kind: str = "code"
+    kind: ClassVar[str] = "code"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Steps:
 
     derivation: Derivation
     checked: tuple[tuple[Any, Checked], ...]
-    kind: str = "steps"
+    kind: ClassVar[str] = "steps"
 
 
 @dataclass(frozen=True)

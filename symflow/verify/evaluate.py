@@ -7,6 +7,7 @@ every term replaced by its absolute value, which is the natural scale of roundin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any
@@ -47,7 +48,7 @@ def context(digits: int = DIGITS) -> Any:
     return out
 
 
-class Evaluator:
+class Evaluator(ABC):
     """Walk a SymPy tree; a subclass supplies the arithmetic.
 
     Parameters
@@ -109,41 +110,53 @@ class Evaluator:
             return self.power(expr.base, expr.exp)
         raise InputError(f"{expr}: verification cannot evaluate a {type(expr).__name__}")
 
-    def symbol(self, expr: Any) -> Any:
-        raise NotImplementedError
-
-    def number(self, expr: Any) -> Any:
-        raise NotImplementedError
-
     def add(self, a: Any, b: Any) -> Any:
+        """Return a + b, both scalars or both matrices."""
         return a + b
 
     def times(self, a: Any, b: Any) -> Any:
+        """Return the product of two scalars."""
         return a * b
 
     def scale(self, scalar: Any, matrix: Any) -> Any:
+        """Return scalar · matrix."""
         return scalar * matrix
 
+    @abstractmethod
+    def symbol(self, expr: Any) -> Any:
+        """Return the value of a symbol, scalar or matrix."""
+
+    @abstractmethod
+    def number(self, expr: Any) -> Any:
+        """Return an exact number of SymPy in this arithmetic."""
+
+    @abstractmethod
     def matmul(self, a: Any, b: Any) -> Any:
-        raise NotImplementedError
+        """Return the product of two matrices."""
 
+    @abstractmethod
     def transpose(self, matrix: Any) -> Any:
-        raise NotImplementedError
+        """Return the transpose of a value."""
 
+    @abstractmethod
     def trace(self, matrix: Any) -> Any:
-        raise NotImplementedError
+        """Return the trace of a value."""
 
+    @abstractmethod
     def inverse(self, expr: Any) -> Any:
-        raise NotImplementedError
+        """Return the inverse of an expression, which has not been evaluated yet."""
 
+    @abstractmethod
     def identity(self, n: int) -> Any:
-        raise NotImplementedError
+        """Return the identity of size n."""
 
+    @abstractmethod
     def zeros(self, rows: int, cols: int) -> Any:
-        raise NotImplementedError
+        """Return the zero matrix."""
 
+    @abstractmethod
     def power(self, base: Expr, exponent: Any) -> Any:
-        raise NotImplementedError
+        """Return a rational power of a scalar expression, which has not been evaluated yet."""
 
 
 class Exact(Evaluator):
