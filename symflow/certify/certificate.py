@@ -118,7 +118,10 @@ class Certificate:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise CertificateError(f"certificate {str(path)!r} cannot be read: {error}") from error
-        record = load_json(text)
+        try:
+            record = load_json(text)
+        except CertificateError as error:
+            raise CertificateError(f"certificate {str(path)!r}: {error}") from error
         if not isinstance(record, dict) or "format" in record or not record.get("certificate"):
             return cls.from_record(record)
         certificate = cls.from_record(record["certificate"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import zipfile
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -132,6 +133,11 @@ class Trajectory:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write an ``.npz`` file (everything but the dense output) and return its path.
 
+        Raises
+        ------
+        InputError
+            If the folder does not exist.
+
         Examples
         --------
         >>> import tempfile
@@ -142,6 +148,8 @@ class Trajectory:
         """
         target = Path(path)
         target = target if target.suffix == ".npz" else target.with_name(target.name + ".npz")
+        if not target.parent.is_dir():
+            raise InputError(f"{target} cannot be written: the folder {target.parent} does not exist")
         scalars = {
             name: getattr(self, name) for name in ("status", "message", "t_star", "nfev", "model", "method")
         }
@@ -151,16 +159,14 @@ class Trajectory:
             for i, values in enumerate(getattr(self, name))
         }
         header = json.dumps({"format": _FORMAT, "events": len(self.t_events), **scalars})
-        with target.open("wb") as file:
-            np.savez_compressed(
-                file,
-                header=np.array(header),
-                t=self.t,
-                mean=self.mean,
-                cov=self.cov,
-                factor=self.factor,
-                **events,
-            )
+        arrays = {"t": self.t, "mean": self.mean, "cov": self.cov, "factor": self.factor}
+        part = target.with_name(f".{target.name}-{os.getpid()}")  # an interrupted run leaves no half a file
+        try:
+            with part.open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, header=np.array(header), **arrays, **events)
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
         return target
 
     @classmethod
@@ -172,6 +178,9 @@ class Trajectory:
         InputError
             If the file is not a saved trajectory.
         """
+        if not zipfile.is_zipfile(path):
+            Path(path).stat()  # a file that is not there says so
+            raise InputError(f"{os.fspath(path)} is not a saved trajectory: it is not an .npz file")
         with np.load(path, allow_pickle=False) as data:
             if "header" not in data:
                 raise InputError(f"{os.fspath(path)} is not a saved trajectory: it has no header")

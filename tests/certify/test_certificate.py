@@ -84,6 +84,9 @@ def test_an_unreadable_file_is_named(tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CertificateError, match="binary"):
         Certificate.load(tmp_path / "binary")
+    (tmp_path / "text").write_text("no JSON")
+    with pytest.raises(CertificateError, match="text': the text is not JSON"):
+        Certificate.load(tmp_path / "text")
 
 
 def test_every_kind_and_proposition_is_found_by_scanning():

@@ -62,6 +62,36 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
         Trajectory.load(tmp_path / "other.npz")
 
 
+def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(InputError, match=r"text.npz is not a saved trajectory: it is not an .npz file"):
+        Trajectory.load(tmp_path / "text.npz")
+    with pytest.raises(FileNotFoundError):
+        Trajectory.load(tmp_path / "absent.npz")
+
+
+def test_an_interrupted_save_leaves_the_old_file(
+    trajectory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = trajectory.save(tmp_path / "run.npz")
+    before = path.read_bytes()
+
+    def interrupted(file: Any, **arrays: Any) -> None:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trajectory.save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_saving_into_no_folder_is_refused(trajectory: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the folder .*absent does not exist"):
+        trajectory.save(tmp_path / "absent" / "run.npz")
+
+
 def test_trajectories_pickle_with_their_dense_output(trajectory: Any) -> None:
     copy = pickle.loads(pickle.dumps(trajectory))
     assert np.array_equal(copy.cov, trajectory.cov)
