@@ -13,8 +13,8 @@ from symflow.verify import COLUMNS, verify
 from symflow.verify.components import closure_by_components
 from symflow.verify.definition import sampled_velocity, velocity_at_fifty_digits, velocity_on_lattice
 from symflow.verify.evaluate import context
-from symflow.verify.points import adversarial_points, random_points
-from symflow.verify.subject import Subject
+from symflow.verify.points import Point, adversarial_points, random_points
+from symflow.verify.subject import Scale, Subject, drift
 from symflow.verify.table import Row, Table
 from symflow.verify.witnesses import WITNESSES
 
@@ -174,3 +174,33 @@ def test_the_table_is_plain_data():
     assert len(COLUMNS) == len(table.to_rows()[0])
     assert not Table(()).passed
     assert not Table((row, replace(row, passed=False))).passed
+
+
+def test_cancellation_at_a_large_beta_is_no_false_alarm():
+    """C046: βΣA ≈ −I at β = 50 leaves 1e-12 of terms of size 1, and errors are measured by the terms."""
+    subject = Subject.of(Softmax(), frozenset({"A", "V"}))
+    params = {
+        "A": np.array([[-(1 + 1e-12) / 50]]),
+        "V": np.eye(1),
+        "beta": np.array(50.0),
+        "temperature": np.array(1.0),
+    }
+    point = Point("cancelling", {"d": 1}, (np.array([1 / 3]), np.eye(1)), params)
+    scale = Scale.at(subject.flow, point)
+    for kernel in (subject.compiled, subject.printed):
+        values = drift(kernel, point)
+        assert scale.ulps(values) < 4
+        left = float(scale.exact[0][0, 0])
+        assert abs(left) < 1e-11
+        assert abs(float(values[0][0]) - left) > 1e-8 * abs(
+            left
+        )  # a comparison relative to what is left would fail
+
+
+@pytest.mark.parametrize("model", [Softmax(), L2()])
+def test_a_large_beta_stays_within_the_tolerance(model):
+    """C046: adversarial points at β = 50, against fifty digits."""
+    subject = Subject.of(model, frozenset({"Q", "K", "V"}))
+    for point in adversarial_points(subject.flow, 3, 0):
+        sharp = replace(point, params={**point.params, "beta": np.array(50.0)})
+        assert Scale.at(subject.flow, sharp).ulps(drift(subject.compiled, sharp)) < 64
