@@ -31,6 +31,8 @@ def simulate(spec: Path, out: Path | None, as_json: bool) -> int:
 
     if out is not None and out.suffix != ".npz":
         raise InputError(f"--out {out}: the trajectory is saved as .npz; give a name that ends in .npz")
+    if out is not None and not out.parent.is_dir():
+        raise InputError(f"--out {out}: the folder {out.parent} does not exist; make it first")
     run = load_spec(spec)
     run.require("parameters", "initial", "time")
     with progress(f"integrating {run.name}"):

@@ -81,6 +81,9 @@ def test_human_output_and_bad_requests(symflow_command: Any, examples: Path, tmp
     assert "finished" in shown.stdout
     assert "eigenvalues" in shown.stdout
     assert symflow_command("simulate", examples / "l2.toml", "--out", tmp_path / "x.csv").code == 2
+    nowhere = symflow_command("simulate", examples / "l2.toml", "--out", tmp_path / "absent" / "x.npz")
+    assert nowhere.code == 2
+    assert "folder" in nowhere.stderr
     bare = tmp_path / "bare.toml"
     bare.write_text('[model]\nattention = "softmax"\n')
     done = symflow_command("simulate", bare)

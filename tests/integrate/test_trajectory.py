@@ -88,7 +88,7 @@ def test_an_interrupted_save_leaves_the_old_file(
 
 
 def test_saving_into_no_folder_is_refused(trajectory: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the folder .*absent does not exist"):
+    with pytest.raises(InputError, match=r"the folder .*absent does not exist"):
         trajectory.save(tmp_path / "absent" / "run.npz")
 
 
