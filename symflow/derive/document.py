@@ -139,12 +139,15 @@ class _Latex:
     text = staticmethod(tex_text)
 
     def rich(self, text: str) -> str:
+        """Return LaTeX text, which it is already."""
         return text
 
     def display(self, text: str) -> str:
+        """Return a displayed formula; ``align*`` is a display of its own."""
         return text if "{align*}" in text else f"\\[\n{text}\n\\]"
 
     def citation(self, text: str) -> str:
+        """Return a key and a place as ``\\cite[place]{key}``."""
         keys = keys_in(text)
         if not keys or not text.startswith(keys[0]):
             return tex_escape(text)
@@ -161,6 +164,7 @@ class _Html:
     display = staticmethod(display_to_html)
 
     def citation(self, text: str) -> Any:
+        """Return a key and a place, the key linked to the list of references."""
         keys = keys_in(text)
         if not keys or not text.startswith(keys[0]):
             return text

@@ -167,6 +167,7 @@ class _Reader:
 
     @property
     def token(self) -> _Token:
+        """The token that is read next."""
         return self._tokens[self._next]
 
     def _take(self, *texts: str) -> _Token | None:
@@ -188,6 +189,7 @@ class _Reader:
         return sign
 
     def sum(self) -> Node:
+        """Read a sum, the outermost rule of the grammar."""
         start = self.token.position
         terms = [(self._sign(), self._product())]
         while (token := self._take("+", "-")) is not None:

@@ -103,6 +103,7 @@ class _Chain:
         self._seen: list[ReplayedLine] = []
 
     def run(self, lines: list[_Line]) -> Replay:
+        """Check every line and stop at the first that does not follow."""
         for line in lines:
             try:
                 judgement = self._check(line)

@@ -112,6 +112,7 @@ class _Setting:
 
     @classmethod
     def of(cls, statement: Statement, system: System) -> _Setting:
+        """Decompose the score and the value, and choose names that are not taken."""
         d = statement.dimensions[0]
         form = quadratic_form(statement.score, statement.x, statement.y)
         slope, offset = affine_parts(statement.value, statement.y)
@@ -147,11 +148,26 @@ class _Setting:
 
 
 def _write_proof(chain: ChainWriter, s: _Setting) -> None:
+    """Write the tilted mean, that the velocity is affine in the query, and what follows for the flow."""
+    average = _sum(s.slope * (s.system.mean + s.factor * s.centre), s.offset)
+    tilted_mean, centred = _write_tilted_mean(chain, s, average)
+    mean_line = _write_mean(chain, s, centred)
+    velocity = chain.equal(
+        "combination",
+        _sum(s.statement.output, average),
+        _sum(s.system.mean_rhs, s.system.gradient * (s.statement.x - s.system.mean)),
+        (mean_line,),
+        before=[s.slope],
+        after=[ONE],
+    )
+    _write_flow(chain, s, tilted_mean, velocity)
+
+
+def _write_tilted_mean(chain: ChainWriter, s: _Setting, average: Any) -> tuple[str, str]:
+    """Write the completed square and the average of the value; return its id and that of T ζ = Fᵀ(…)."""
     form, x, y = s.form, s.statement.x, s.statement.y
     alpha, F, z, zeta = s.system.mean, s.factor, s.noise, s.centre
-    B, C, c, d = form.B, form.C, form.c, F.shape[0]
-    precision = _sum(Identity(d), -1 * F.T * C * F)
-    push = _sum(B * x, c, C * alpha)
+    precision = _sum(Identity(F.shape[0]), -1 * F.T * form.C * F)
     # the score is a quadratic form in the key
     polynomial = _polynomial(form, y, x)
     split = chain.equal("normal-form", s.statement.score, polynomial)
@@ -159,7 +175,7 @@ def _write_proof(chain: ChainWriter, s: _Setting) -> None:
     score, expanded = (term.xreplace({y: token}) for term in (s.statement.score, polynomial))
     moved = chain.equal("instance", score, expanded, (split,), variable=y, value=token)
     # the precision is definite, the centre of the square solves T ζ = Fᵀ(Bx + c + Cα)
-    definite, centred = _write_centre(chain, s, precision, push)
+    definite, centred = _write_centre(chain, s, precision, _sum(form.B * x, form.c, form.C * alpha))
     rest = _polynomial(form, alpha, x) + _HALF * Trace(zeta.T * precision * zeta)
     square = chain.equal(
         "combination",
@@ -170,7 +186,6 @@ def _write_proof(chain: ChainWriter, s: _Setting) -> None:
         after=[ONE, ONE],
     )
     affine_value = chain.equal("normal-form", s.statement.value, _sum(s.slope * y, s.offset))
-    average = _sum(s.slope * (alpha + F * zeta), s.offset)
     tilted_mean = chain.lemma(
         "gaussian-integral",
         "tilted-mean",
@@ -181,16 +196,7 @@ def _write_proof(chain: ChainWriter, s: _Setting) -> None:
         slope=s.slope,
         offset=s.offset,
     )
-    mean_line = _write_mean(chain, s, centred)
-    velocity = chain.equal(
-        "combination",
-        _sum(s.statement.output, average),
-        _sum(s.system.mean_rhs, s.system.gradient * (x - alpha)),
-        (mean_line,),
-        before=[s.slope],
-        after=[ONE],
-    )
-    _write_flow(chain, s, tilted_mean, velocity)
+    return tilted_mean, centred
 
 
 def _polynomial(form: Any, y: Any, x: Any) -> Any:
