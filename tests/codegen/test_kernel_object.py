@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
@@ -244,7 +244,7 @@ def test_pool_of_processes() -> None:
     """B060, across processes."""
     kernel = compile(Softmax())
     jobs = [(kernel, beta) for beta in (0.5, 1.0)]
-    with get_context("spawn").Pool(2) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         for a, b in zip(pool.map(_evaluate, jobs), map(_evaluate, jobs), strict=True):
             assert (a == b).all()
 
@@ -334,3 +334,15 @@ def test_a_zero_score_leaves_a_covariance_of_zeros(kernel: Kernel) -> None:
     assert cov.shape == (D, D)
     assert cov.dtype == np.float64
     assert not cov.any()
+
+
+def test_one_kernel_serves_every_size(kernel: Kernel) -> None:
+    """C039: loops, not unrolled terms; the size is chosen at call time and the text knows nothing of it."""
+    text = kernel.source
+    for d in (1, 2, 150):
+        a, v, root = np.random.default_rng(d).normal(size=(3, d, d)) / np.sqrt(d)
+        cov, mean = root @ root.T, np.ones(d)
+        half = v @ cov @ a @ cov
+        require(kernel(0.0, mean, cov, A=a, V=v), (v @ (mean + cov @ a @ mean), half + half.T))
+    assert kernel.source == text
+    assert len(text) < 30_000

@@ -95,6 +95,7 @@ def test_l2_against_scipy(k: int) -> None:
 
 @pytest.mark.parametrize("d", [20, 70])
 def test_larger_sizes_against_scipy(d: int) -> None:
+    """C039: one kernel, the size chosen at call time."""
     law, a, v = example(d)
     run = solve(Softmax(), law, {"A": a, "V": v}, (0, 0.5), t_eval=[0.5])
     y0 = np.concatenate([law.mean, law.cov.ravel()])
