@@ -20,6 +20,13 @@ class Slot:
     rows: Size
     cols: Size
 
+    @property
+    def shown(self) -> str:
+        """The shape as messages write it: ``()``, ``(d,)`` or ``(k, d)``."""
+        if (self.rows, self.cols) == (1, 1):
+            return "()"
+        return f"({self.rows},)" if self.cols == 1 else f"({self.rows}, {self.cols})"
+
 
 @dataclass(frozen=True)
 class Entry:

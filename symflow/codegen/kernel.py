@@ -1,4 +1,7 @@
-"""The public face of code generation: :func:`compile`, :func:`source` and :class:`Kernel`."""
+"""The public face of code generation: :func:`compile`, :func:`source` and :class:`Kernel`.
+
+What needs NumPy is imported by the methods that do: a kernel is there before NumPy is.
+"""
 
 from __future__ import annotations
 
@@ -92,19 +95,19 @@ class Kernel:
         InputError
             If a name is unknown or missing, a shape does not fit, or the normaliser diverges.
         """
-        from symflow.codegen import binding
+        from symflow.codegen.calls import bind, evaluate, pack, unpack
+        from symflow.codegen.sizes import infer
+        from symflow.codegen.values import array, require_count
+        from symflow.codegen.vector_field import Domain
 
         form, values = self.bound(params)
         entry = form.interface.entry("moments")
-        binding.require_count(entry, state)
-        arrays = [binding.array(slot, value) for slot, value in zip(entry.inputs, state, strict=True)]
-        dims = binding.infer(
-            entry, form.interface, values, dict(zip((s.name for s in entry.inputs), arrays, strict=True))
-        )
-        call = binding.bind(form, "moments", dims, values)
-        packed = binding.pack(arrays)
-        binding.Domain(form, entry, dims, values).require(float(t), packed)
-        return binding.unpack(entry, dims, binding.evaluate(call, float(t), packed))
+        require_count(entry, state)
+        arrays = {slot.name: array(slot, value) for slot, value in zip(entry.inputs, state, strict=True)}
+        dims = infer(entry, form.interface, values, arrays)
+        packed = pack(arrays.values())
+        Domain(form, entry, dims, values).require(float(t), packed)
+        return unpack(entry, dims, evaluate(bind(form, entry.name, dims, values), float(t), packed))
 
     def rhs(self, params: Mapping[str, Any], entry: str = "moments") -> Callable[[float, Any], FloatArray]:
         """Return ``f(t, y)`` for :func:`scipy.integrate.solve_ivp`, ``y`` the flattened states.
@@ -116,15 +119,18 @@ class Kernel:
         entry : str, default "moments"
             ``"factor"`` takes the mean and a factor F of Σ = FFᵀ.
         """
-        from symflow.codegen import binding
+        from symflow.codegen.vector_field import RightHandSide
 
-        return binding.RightHandSide(self, params, entry)
+        form, values = self.bound(params)
+        return RightHandSide(form, values, entry, (Kernel.rhs, (self, dict(params), entry)))
 
     def jacobian(self, params: Mapping[str, Any]) -> Callable[[float, Any], FloatArray]:
         """Return ``J(t, y)``, the matrix of derivatives of :meth:`rhs`, column by column from the tangent."""
-        from symflow.codegen import binding
+        from symflow.codegen.vector_field import Jacobian, RightHandSide
 
-        return binding.Jacobian(self, params)
+        form, values = self.bound(params)
+        recipe = Kernel.jacobian, (self, dict(params))
+        return Jacobian(RightHandSide(form, values, "tangent", recipe), recipe)
 
     def bind(
         self, entry: str, dims: Mapping[str, int] | Sequence[int] | None, params: Mapping[str, Any]
@@ -145,19 +151,20 @@ class Kernel:
         symflow_ext.runtime.Call or callable
             Compiled, or a Python function; both return a status, 0 where all is well.
         """
-        from symflow.codegen import binding
+        from symflow.codegen.calls import bind
+        from symflow.codegen.sizes import complete
 
         form, values = self.bound(params)
         described = form.interface.entry(entry)
-        return binding.bind(form, entry, binding.complete(described, form.interface, values, dims), values)
+        return bind(form, entry, complete(described, form.interface, values, dims), values)
 
     def bound(self, params: Mapping[str, Any]) -> tuple[Form, dict[str, Any]]:
         """Return the parametrisation that the names select, and its parameters as float64 arrays."""
-        from symflow.codegen import binding
+        from symflow.codegen.values import parameters
 
         names, missing_biases = forms.select(self._model, frozenset(params), self._default, self._given)
         form = self._form(names)
-        return form, binding.parameters(form.interface, params, missing_biases, self._model)
+        return form, parameters(form.interface, params, missing_biases, self._model)
 
     def _form(self, names: frozenset[str]) -> Form:
         if names not in self._forms:

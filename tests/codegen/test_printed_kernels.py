@@ -14,7 +14,7 @@ import pytest
 from sympy import MatrixSymbol, Rational, Symbol
 
 from symflow import L2, Attention, Softmax
-from symflow.codegen import binding, interface
+from symflow.codegen import calls, interface
 from symflow.codegen.build import Builder
 from symflow.codegen.cython_printer import Kernelset, cython_source
 from symflow.codegen.forms import text
@@ -60,8 +60,8 @@ def evaluate_all(form: Form, at: Any, d: int, k: int, r: int) -> dict[str, np.nd
         sizes = {"d": d, "k": k, "r": r}
         dims = [sizes[name] for name in entry.dimensions]
         values = {p.name: np.asarray(at.values[p.name]) for p in form.interface.parameters}
-        call = binding.bind(form, entry.name, dims, values)
-        found[entry.name] = binding.evaluate(call, 0.0, states[entry.name])
+        call = calls.bind(form, entry.name, dims, values)
+        found[entry.name] = calls.evaluate(call, 0.0, states[entry.name])
     return found
 
 
@@ -95,7 +95,7 @@ def test_outside_the_domain_both_refuse(built: dict[str, tuple[Form, Form]], mak
     values = {name: at.values[name] for name in ("A", "V", "C", "c")}
     y, dy = np.concatenate([np.ones(5), 2 * np.eye(5)[:, :2].ravel()]), np.zeros(15)
     for form in built["tilted"]:
-        assert binding.bind(form, "factor", (5, 2), values)(0.0, y, dy) == 2
+        assert calls.bind(form, "factor", (5, 2), values)(0.0, y, dy) == 2
 
 
 def test_singular_solve_both_report(built: dict[str, tuple[Form, Form]], make: Any) -> None:
@@ -104,7 +104,7 @@ def test_singular_solve_both_report(built: dict[str, tuple[Form, Form]], make: A
     values = {name: at.values[name] for name in ("A", "V", "C", "c")}
     y, dy = np.concatenate([np.ones(5), np.eye(5).ravel()]), np.zeros(30)
     for form in built["tilted"]:
-        assert binding.bind(form, "moments", (5,), values)(0.0, y, dy) == 1
+        assert calls.bind(form, "moments", (5,), values)(0.0, y, dy) == 1
 
 
 def test_hostile_names_compile(make: Any) -> None:
@@ -147,14 +147,14 @@ def test_rationals_are_not_divided_as_integers(make: Any) -> None:
     half = Rational(1, 2) * make.alpha
     flow = Flow("half", (make.alpha,), (half + Rational(1, 3) * make.alpha,), (), (make.d,))
     compiled, _ = forms(flow)
-    call = binding.bind(compiled, "moments", (3,), {})
+    call = calls.bind(compiled, "moments", (3,), {})
     np.testing.assert_allclose(
-        binding.evaluate(call, 0.0, np.array([1.0, 2.0, 3.0])), np.array([1, 2, 3]) * 5 / 6
+        calls.evaluate(call, 0.0, np.array([1.0, 2.0, 3.0])), np.array([1, 2, 3]) * 5 / 6
     )
 
 
 def test_source_depends_on_no_number() -> None:
-    """One kernel serves every beta and temperature, and every size."""
+    """C039: one kernel serves every beta and temperature, and every size, which is chosen at call time."""
     assert source(Softmax(beta=7, temperature=0.25)) == source(Softmax())
     assert len(source(Attention("1000*dot(Q*x, K*y)"))) - len(source(Attention("2*dot(Q*x, K*y)"))) < 50
 

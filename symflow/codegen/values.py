@@ -1,0 +1,105 @@
+"""Arrays that a caller gives: each checked and refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symflow.codegen.arrays import listed
+from symflow.codegen.interface import Entry, Interface, Slot
+from symflow.codegen.keys import SCALE
+from symflow.codegen.sizes import Sizes
+from symflow.errors import InputError
+
+FloatArray = NDArray[np.float64]
+
+
+def array(slot: Slot, value: Any, role: str = "state") -> FloatArray:
+    """Return ``value`` as a contiguous float64 copy with the number of axes that ``slot`` has.
+
+    Raises
+    ------
+    InputError
+        If it is not a real array of that many axes.
+    """
+    if hasattr(value, "as_explicit") and hasattr(value, "tolist") and not isinstance(value, np.ndarray):
+        value = value.tolist()  # a SymPy matrix, dense or sparse
+    value = listed(value, f"{role} {slot.name!r}")
+    try:
+        raw = np.array(value)
+        if np.iscomplexobj(raw):
+            raise InputError(f"{role} {slot.name!r} is complex; give real numbers")
+        found = np.array(raw, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{role} {slot.name!r} cannot be read as an array of numbers: {error}") from None
+    wanted = 0 if (slot.rows, slot.cols) == (1, 1) else 1 if slot.cols == 1 else 2
+    if wanted < 2 and found.ndim > wanted and found.shape[wanted:] == (1,) * (found.ndim - wanted):
+        found = found.reshape(found.shape[:wanted])
+    if found.ndim != wanted:
+        raise InputError(f"{role} {slot.name!r} has shape {found.shape}; give shape {slot.shown}")
+    return found
+
+
+def _finite(slot: Slot, found: FloatArray) -> FloatArray:
+    if not np.isfinite(found).all():
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
+        where = f" at index {index if len(index) > 1 else index[0]}" if index else ""
+        raise InputError(f"parameter {slot.name!r} is {found[index]}{where}; give finite numbers")
+    return found
+
+
+def parameters(
+    interface: Interface, params: Mapping[str, Any], zero: Iterable[str], model: Any
+) -> dict[str, FloatArray]:
+    """Return every parameter of ``interface`` as a float64 array, in call order.
+
+    ``zero`` names the biases that are left out; ``beta`` and ``temperature`` default to the model's.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or missing, or a value has the wrong shape or is not finite.
+    """
+    known = {slot.name for slot in interface.parameters}
+    scale = {name: getattr(model, name, 1) for name in SCALE}
+    unknown = sorted(set(params) - known - set(scale))
+    if unknown:
+        raise InputError(
+            f"parameter {unknown[0]!r} is unknown to {interface.name}; it takes {', '.join(sorted(known))}"
+        )
+    values: dict[str, FloatArray] = {}
+    zeros = frozenset(zero)
+    for slot in interface.parameters:
+        if slot.name in params:
+            values[slot.name] = _finite(slot, array(slot, params[slot.name], "parameter"))
+        elif slot.name in scale:
+            values[slot.name] = np.array(_default_scale(slot.name, scale[slot.name], interface))
+        elif slot.name not in zeros:
+            raise InputError(
+                f"parameter {slot.name!r} of {interface.name} is missing; give shape {slot.shown}"
+            )
+    sizes = Sizes(interface.name)
+    sizes.take_all(interface.parameters, values, "parameter")
+    for slot in interface.parameters:
+        if slot.name not in values:
+            values[slot.name] = np.zeros([sizes[n] for n in (slot.rows, slot.cols) if n != 1])
+    return {slot.name: values[slot.name] for slot in interface.parameters}
+
+
+def _default_scale(name: str, value: Any, interface: Interface) -> float:
+    try:
+        return float(value)
+    except TypeError:
+        raise InputError(
+            f"parameter {name!r} of {interface.name} is missing: the model has the symbol, not a number"
+        ) from None
+
+
+def require_count(entry: Entry, state: Sequence[Any]) -> None:
+    """Refuse a wrong number of states."""
+    if len(state) != len(entry.inputs):
+        names = ", ".join(f"{s.name} {s.shown}" for s in entry.inputs)
+        raise InputError(f"{len(state)} states were given; this kernel takes {len(entry.inputs)}: {names}")
