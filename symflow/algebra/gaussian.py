@@ -13,6 +13,7 @@ from typing import Any
 from sympy import Add, Expr, Identity, Inverse, MatAdd, MatMul, Rational, S, Trace, cancel, exp, log, pi, sift
 
 from symflow.algebra.assembly import product, total
+from symflow.algebra.definite import is_negative_semidefinite
 from symflow.algebra.determinant import LogDet
 from symflow.algebra.quadratic import QuadraticForm, quadratic_form
 from symflow.algebra.words import identical, normal_form
@@ -160,7 +161,8 @@ def gaussian_integral(H: Any, b: Any) -> Expr:
     Raises
     ------
     InputError
-        When the shapes do not fit, or when H is a scalar multiple of the identity known not to be positive.
+        When the shapes do not fit, or when H is known not to be positive definite: a nonpositive multiple of
+        the identity, or minus a sum of squares XᵀX.
 
     Examples
     --------
@@ -173,7 +175,7 @@ def gaussian_integral(H: Any, b: Any) -> Expr:
     if H.rows != H.cols or b.shape != (H.rows, 1):
         raise InputError(f"H of shape {H.shape} and b of shape {b.shape} must be (n, n) and (n, 1)")
     scale = _identity_multiple(H)
-    if scale is not None and scale.is_nonpositive:
+    if (scale is not None and scale.is_nonpositive) or is_negative_semidefinite(H):
         raise InputError(f"the integral diverges: H = {H} is not positive definite")
     square = normal_form(Trace(b.T * Inverse(H) * b)).to_sympy() * _HALF
     determinant = exp(-LogDet(H) * _HALF) if scale is None else scale ** (-H.rows * _HALF)

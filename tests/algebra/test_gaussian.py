@@ -178,6 +178,8 @@ def test_gaussian_integral_of_symbolic_size():
     [
         (lambda: gaussian_integral(-eye, alpha), "diverges"),
         (lambda: gaussian_integral(S.Zero * eye, alpha), "diverges"),
+        (lambda: gaussian_integral(-A.T * A - beta * eye, alpha), "diverges"),
+        (lambda: gaussian_integral(-K.T * K, alpha), "diverges"),
         (lambda: gaussian_integral(K, alpha), "shape"),
         (lambda: gaussian_integral(Sigma, bq), "shape"),
         (lambda: tilted_mean(SOFTMAX, bq, Sigma, x), "alpha"),
