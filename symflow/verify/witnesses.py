@@ -221,12 +221,10 @@ def _largest_tilt(flow: Flow, point: Point) -> float:
 def _gentle_horizon(subject: Subject, point: Point) -> float:
     """Return a time over which the covariance moves by an order-one factor and cannot blow up."""
     structure = subject.flow.covariance
-    gradient = (
-        np.zeros(1)
-        if structure is None
-        else Batched(point.values(subject.flow), point.sizes)(structure.velocity_gradient)
-    )
-    return 0.15 / (float(np.linalg.norm(gradient, 2)) + 1e-3) if gradient.ndim == 2 else 1.0
+    if structure is None:
+        return 1.0
+    gradient = Batched(point.values(subject.flow), point.sizes)(structure.velocity_gradient)
+    return 0.15 / (float(np.linalg.norm(gradient, 2)) + 1e-3)
 
 
 def _as_context(matrix: Any, ctx: Any) -> Any:

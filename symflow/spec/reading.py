@@ -1,0 +1,248 @@
+"""Reading a spec file: every key, shape and number is checked on the way in."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symflow.errors import InputError
+from symflow.integrate.gaussian import Gaussian
+from symflow.integrate.weights import embedding_moments
+from symflow.models.attention.model import AttentionModel
+from symflow.models.attention.user import Attention
+from symflow.models.registry import attention_model
+from symflow.spec.parameters import Weights, check_shapes
+from symflow.spec.record import Spec
+from symflow.spec.values import at, read_array, read_index, read_number
+
+Array = NDArray[np.float64]
+
+#: What the format has words for but this version does not offer, with the value that changes nothing.
+_NEUTRAL = {"mask": "none", "sink": 0, "sign": 1, "feed_forward": False, "diffusion": 0, "space": "euclidean"}
+_TOKEN_KEYS = ("tokens", "n", "d", "seed", "tokens_file")
+_LATER_SECTIONS = ("network", "noise", "energy", "sweep")
+
+_KEYS = {
+    "model": ("attention", "score", "value", "normalise", "beta", "temperature", *_NEUTRAL),
+    "initial": ("mean", "cov", "from", *_TOKEN_KEYS),
+    "time": ("t_span", "t_eval", "points"),
+    "solver": ("method", "rtol", "atol", "dt"),
+}
+_MOST_POINTS = 1_000_000
+
+
+def load_spec(path: str | Path) -> Spec:
+    """Read a spec file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file with the sections ``[model]``, ``[parameters]``, ``[initial]``, ``[time]``, ``[solver]``.
+        Relative paths inside it are taken from its own folder.
+
+    Returns
+    -------
+    Spec
+        The checked record.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a section, key, shape or value is not usable; the message names it.
+    """
+    path = Path(path)
+    return parse_spec(_read_toml(path), name=path.stem, folder=path.parent, where=str(path))
+
+
+def parse_spec(
+    data: Mapping[str, Any], *, name: str = "spec", folder: Path = Path(), where: str = "spec"
+) -> Spec:
+    """Check what a spec file contains, given as the nested dictionary that ``tomllib`` returns.
+
+    Parameters
+    ----------
+    data : dict
+        Sections by name.
+    name : str
+        Name of the record.
+    folder : Path
+        Where relative paths start.
+    where : str
+        What error messages begin with.
+
+    Returns
+    -------
+    Spec
+        The checked record.
+
+    Raises
+    ------
+    InputError
+        As :func:`load_spec`.
+
+    Examples
+    --------
+    >>> spec = parse_spec({"model": {"attention": "softmax"},
+    ...                    "parameters": {"V": [[1.0]], "A": [[-0.5]]},
+    ...                    "initial": {"mean": [0.0], "cov": [[2.0]]},
+    ...                    "time": {"t_span": [0, 1], "points": 3}})
+    >>> spec.t_eval
+    array([0. , 0.5, 1. ])
+    """
+    with at(f"{where}:"):
+        return _parse(data, name, folder)
+
+
+def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Spec:
+    _refuse_unknown_sections(data)
+    weights = Weights.read(_table(data, "parameters"), folder)
+    model = _model(data.get("model"), weights)
+    parameters = weights.values(model)
+    initial = _initial(_table(data, "initial"), weights)
+    if parameters:
+        check_shapes(parameters, model, None if initial is None else len(initial.mean))
+    t_span, t_eval = _time(_table(data, "time"))
+    return Spec(
+        name, model, parameters, initial, t_span, t_eval, _solver(_table(data, "solver")), weights.origin
+    )
+
+
+# ---- sections and keys
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; give the path of a spec file (TOML)") from None
+    except (IsADirectoryError, PermissionError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); give the path of a spec file (TOML)") from None
+    except (ValueError, RecursionError) as error:  # also an integer of thousands of digits, or deep nesting
+        raise InputError(f"{path}: not valid TOML: {error}") from None
+
+
+def _refuse_unknown_sections(data: Mapping[str, Any]) -> None:
+    known = (*_KEYS, "parameters")
+    for section, content in data.items():
+        if section in _LATER_SECTIONS:
+            if content:
+                raise InputError(f"section [{section}] is not offered by this version; remove it")
+        elif section not in known:
+            raise InputError(_unknown(f"section [{section}]", section, known))
+        elif not isinstance(content, Mapping):
+            raise InputError(f"{section} must be a table; write [{section}] on a line of its own")
+    for section, keys in _KEYS.items():
+        for key in data.get(section, ()):
+            if key not in keys:
+                raise InputError(_unknown(f"[{section}] {key}", key, keys))
+
+
+def _unknown(what: str, key: str, known: Collection[str]) -> str:
+    nearest = difflib.get_close_matches(key, known, 1) or [name for name in known if key.startswith(name)]
+    remedy = f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(known)}"
+    return f"{what} is unknown; {remedy}"
+
+
+def _table(data: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    table: Mapping[str, Any] = data.get(section, {})
+    return table
+
+
+# ---- model
+
+
+def _model(table: Mapping[str, Any] | None, weights: Weights) -> AttentionModel:
+    if not table:
+        raise InputError('section [model] is missing; it needs at least attention = "softmax"')
+    for key, neutral in _NEUTRAL.items():
+        if key in table and (
+            table[key] != neutral or isinstance(table[key], bool) != isinstance(neutral, bool)
+        ):
+            offer = f"this version offers {neutral!r} only"
+            raise InputError(f"[model] {key} = {table[key]!r}; {offer}")
+    scale = {"temperature": weights.temperature}
+    scale |= {key: table[key] for key in ("beta", "temperature") if key in table}
+    own = [key for key in ("score", "value", "normalise") if key in table]
+    for key in ("attention", *own):
+        if key in table and not isinstance(table[key], str):
+            raise InputError(f"[model] {key} = {table[key]!r} must be text in quotation marks")
+    if "attention" in table and own:
+        remedy = "keep attention for a shipped model, score for your own"
+        raise InputError(f"[model] gives both attention and {own[0]}; {remedy}")
+    with at("[model]"):
+        if "attention" in table:
+            return attention_model(table["attention"])(**scale)
+        if "score" not in table:
+            raise InputError('gives no mechanism; write attention = "softmax" or score = "dot(Q*x, K*y)"')
+        return Attention(**{key: table[key] for key in own}, **scale)
+
+
+# ---- initial law, time, solver
+
+
+def _initial(table: Mapping[str, Any], weights: Weights) -> Gaussian | None:
+    for key in _TOKEN_KEYS:
+        if key in table:
+            raise InputError(f"[initial] {key}: tokens are not offered by this version; give mean and cov")
+    if not table:
+        return None
+    if "from" in table:
+        return _initial_from_embeddings(table, weights)
+    for key in ("mean", "cov"):
+        if key not in table:
+            raise InputError(f"[initial] {key} is missing; a Gaussian needs mean and cov")
+    mean, cov = (read_array(f"[initial] {key}", table[key]) for key in ("mean", "cov"))
+    with at("[initial]"):
+        return Gaussian(mean, cov)
+
+
+def _initial_from_embeddings(table: Mapping[str, Any], weights: Weights) -> Gaussian:
+    if table["from"] != "embeddings":
+        raise InputError(f'[initial] from = {table["from"]!r} is unknown; the only source is "embeddings"')
+    for key in ("mean", "cov"):
+        if key in table:
+            raise InputError(f"[initial] gives both from and {key}; keep one of them")
+    if weights.embeddings is None:
+        raise InputError('[initial] from = "embeddings" needs [parameters] file = a .safetensors file')
+    with at("[initial]"):
+        return Gaussian(*embedding_moments(weights.embeddings))
+
+
+def _time(table: Mapping[str, Any]) -> tuple[tuple[float, float] | None, Array | None]:
+    if not table:
+        return None, None
+    if "t_span" not in table:
+        raise InputError("[time] t_span is missing; write t_span = [start, end]")
+    span = read_array("[time] t_span", table["t_span"])
+    if span.shape != (2,) or span[0] == span[1]:
+        raise InputError(f"[time] t_span = {table['t_span']} must be [start, end] with two different numbers")
+    start, end = float(span[0]), float(span[1])
+    if "t_eval" in table and "points" in table:
+        raise InputError("[time] gives both t_eval and points; keep one of them")
+    if "t_eval" in table:
+        return (start, end), read_array("[time] t_eval", table["t_eval"])
+    if "points" not in table:
+        return (start, end), None
+    points = read_index("[time] points", table["points"])
+    if points < 2:
+        raise InputError(f"[time] points = {points} must be at least 2: start and end")
+    if points > _MOST_POINTS:
+        raise InputError(f"[time] points = {points} are too many to keep; give at most {_MOST_POINTS}")
+    return (start, end), np.linspace(start, end, points)
+
+
+def _solver(table: Mapping[str, Any]) -> dict[str, Any]:
+    if "method" in table and not isinstance(table["method"], str):
+        raise InputError(f'[solver] method = {table["method"]!r} must be text, e.g. "dop853"')
+    for key in ("rtol", "atol", "dt"):
+        if key in table:
+            value = read_number(f"[solver] {key}", table[key])
+            if value < 0 or (key == "dt" and value == 0):
+                raise InputError(f"[solver] {key} = {value} must be {'> 0' if key == 'dt' else '≥ 0'}")
+    return {key: value if isinstance(value, str) else float(value) for key, value in table.items()}

@@ -1,0 +1,67 @@
+"""What a spec file says, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symflow.errors import InputError
+from symflow.integrate.gaussian import Gaussian
+from symflow.models.attention.model import AttentionModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run as a spec file states it.
+
+    Attributes
+    ----------
+    name : str
+        The file name without its suffix.
+    model : AttentionModel
+        The attention mechanism.
+    parameters : dict of str to ndarray
+        Values of the model's parameters, float64, in their declared shapes.
+    initial : Gaussian or None
+        The initial law, None where the file has no ``[initial]``.
+    t_span : tuple of float or None
+        Start and end of the run, None where the file has no ``[time]``.
+    t_eval : ndarray or None
+        Output times, shape (T,).
+    solver : dict
+        Keyword arguments for :func:`symflow.solve`: ``method``, ``rtol``, ``atol``, ``dt``, as far as given.
+    origin : str
+        Where parameters from a file come from, in words; empty for inline arrays.
+    """
+
+    name: str
+    model: AttentionModel
+    parameters: Mapping[str, Array] = field(default_factory=dict)
+    initial: Gaussian | None = None
+    t_span: tuple[float, float] | None = None
+    t_eval: Array | None = None
+    solver: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = ""
+
+    def require(self, *sections: str) -> None:
+        """Refuse a spec that lacks one of the sections ``"parameters"``, ``"initial"``, ``"time"``.
+
+        Raises
+        ------
+        InputError
+            Naming the section that is missing.
+        """
+        present = {
+            "parameters": bool(self.parameters),
+            "initial": self.initial is not None,
+            "time": self.t_span is not None,
+        }
+        for section in sections:
+            if not present[section]:
+                raise InputError(f"{self.name}: section [{section}] is missing; add it to the spec file")
