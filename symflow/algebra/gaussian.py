@@ -175,7 +175,7 @@ def gaussian_integral(H: Any, b: Any) -> Expr:
     if H.rows != H.cols or b.shape != (H.rows, 1):
         raise InputError(f"H of shape {H.shape} and b of shape {b.shape} must be (n, n) and (n, 1)")
     scale = _identity_multiple(H)
-    if (scale is not None and scale.is_nonpositive) or is_negative_semidefinite(H):
+    if is_negative_semidefinite(H) if scale is None else scale.is_nonpositive:
         raise InputError(f"the integral diverges: H = {H} is not positive definite")
     square = normal_form(Trace(b.T * Inverse(H) * b)).to_sympy() * _HALF
     determinant = exp(-LogDet(H) * _HALF) if scale is None else scale ** (-H.rows * _HALF)
