@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sympy import MatAdd, MatMul, MatrixSymbol, S
+from sympy import Identity, MatAdd, MatMul, MatrixExpr, MatrixSymbol, S
 
 from symflow.algebra.words import normal_form
 
@@ -20,7 +20,11 @@ def terms(expression: Any, symmetric: tuple[MatrixSymbol, ...] = ()) -> Iterator
     >>> list(terms(2 * matrix("A", d, d) * matrix("B", d, d) + matrix("A", d, d)))
     [(1, (A,)), (2, (A, B))]
     """
-    for term in MatAdd.make_args(normal_form(expression, symmetric).to_sympy()):
+    found = normal_form(expression, symmetric).to_sympy()
+    if not isinstance(found, MatrixExpr):  # a 1×1 matrix is the same as its entry
+        yield from [] if found == 0 else [(found, (Identity(1),))]
+        return
+    for term in MatAdd.make_args(found):
         if term.is_ZeroMatrix:
             continue
         if isinstance(term, MatMul):

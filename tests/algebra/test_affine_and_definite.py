@@ -48,6 +48,14 @@ def test_what_the_rule_does_not_prove_is_not_claimed(expression):
     assert not is_negative_semidefinite(expression, (Sigma,))
 
 
+def test_a_matrix_of_one_entry_is_decided_without_error():
+    one = matrix("v", 1, 1)
+    assert is_negative_semidefinite(-2 * Identity(1))
+    assert is_negative_semidefinite(one - one)
+    assert not is_negative_semidefinite(one)
+    assert not is_negative_semidefinite(Identity(1))
+
+
 def test_a_symmetric_power_is_its_own_transpose():
     assert transposed(Sigma**2 * V, (Sigma,)) == V.T * Sigma**2
 
