@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from symflow.algebra.text.syntax import read
 from symflow.algebra.grammar import parse_score
 from symflow.algebra.text.signature import is_settled_by_shapes, signature
+from symflow.algebra.text.syntax import read
 from symflow.errors import GrammarError, InputError
 
 SETTLED = [
