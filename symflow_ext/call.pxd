@@ -15,6 +15,7 @@ cdef class Call(Bound):
     cdef readonly str entry
     cdef readonly tuple dims
     cdef readonly tuple params
+    cdef ptrdiff_t *_sizes
     cdef void *_memory
     cdef _layout(self, const symflow_entry *found)
 

@@ -85,24 +85,24 @@ cdef class Call(Bound):
         self._layout(found)
 
     cdef _layout(self, const symflow_entry *found):
-        """One block: sizes, pointers to the parameters, the parameters, scratch."""
+        """Sizes, and one block: pointers to the parameters, the parameters, scratch."""
         cdef ptrdiff_t n_dims = len(self.dims), n_params = len(self.params), i
         cdef list counts = [memoryview(value).nbytes // 8 for value in self.params]
-        cdef ptrdiff_t *sizes = <ptrdiff_t *>calloc(n_dims + 1, sizeof(ptrdiff_t))
-        if sizes == NULL:
+        free(self._sizes)
+        self._sizes = <ptrdiff_t *>calloc(n_dims + 1, sizeof(ptrdiff_t))
+        if self._sizes == NULL:
             raise MemoryError()
         for i in range(n_dims):
-            sizes[i] = self.dims[i]
-        cdef ptrdiff_t work = found.work(sizes)
-        cdef ptrdiff_t total = n_dims + n_params + <ptrdiff_t>sum(counts) + work + 8
+            self._sizes[i] = self.dims[i]
+        cdef ptrdiff_t work = found.work(self._sizes)
+        if work < 0:
+            raise MemoryError(f"sizes {self.dims} of {self.entry!r} need more memory than can be addressed")
+        cdef ptrdiff_t total = n_params + <ptrdiff_t>sum(counts) + work + 8
         free(self._memory)
         self._memory = calloc(total, 8)
         if self._memory == NULL:
-            free(sizes)
-            raise MemoryError(f"the workspace of {self.entry!r} needs {total * 8} bytes")
-        memcpy(self._memory, sizes, n_dims * sizeof(ptrdiff_t))
-        free(sizes)
-        cdef double **pointers = <double **>(<ptrdiff_t *>self._memory + n_dims)
+            raise MemoryError(f"the workspace of {self.entry!r} needs {total} numbers")
+        cdef double **pointers = <double **>self._memory
         cdef double *values = <double *>(pointers + n_params)
         cdef Reader source
         for i in range(n_params):
@@ -111,12 +111,13 @@ cdef class Call(Bound):
             pointers[i] = values
             values += <ptrdiff_t>counts[i]
         self.call.linalg = linalg_table()
-        self.call.dims = <ptrdiff_t *>self._memory
+        self.call.dims = self._sizes
         self.call.params = <const double *const *>pointers
         self.call.work = values
         self.call.user = NULL
 
     def __dealloc__(self):
+        free(self._sizes)
         free(self._memory)
 
     def copy(self):

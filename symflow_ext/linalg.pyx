@@ -249,16 +249,17 @@ cdef inline void _swap_rows(ptrdiff_t n, double *x, double *y) noexcept nogil:
 cdef int _lu_panel(ptrdiff_t n, double *a, ptrdiff_t *pivots, ptrdiff_t start, ptrdiff_t stop) noexcept nogil:
     """Eliminate columns start..stop in all rows below; rows are swapped over their whole length."""
     cdef ptrdiff_t i, j, best
-    cdef double size, factor
+    cdef double size, factor, entry
     for j in range(start, stop):
         best = j
         size = 0.0
         for i in range(j, n):
-            if fabs(a[i * n + j]) > size:
-                size = fabs(a[i * n + j])
+            entry = fabs(a[i * n + j])
+            if entry > size or entry != entry:  # NaN stays: what has overflowed is not singular
+                size = entry
                 best = i
         pivots[j] = best
-        if not size > 0.0:
+        if size == 0.0:
             return SYMFLOW_SINGULAR
         if best != j:
             _swap_rows(n, a + j * n, a + best * n)
@@ -339,7 +340,7 @@ cdef int _cholesky_panel(ptrdiff_t n, double *a, ptrdiff_t start, ptrdiff_t stop
     cdef double pivot
     for j in range(start, stop):
         pivot = a[j * n + j] - _dot(j - start, a + j * n + start, a + j * n + start)
-        if not pivot > 0.0:
+        if pivot <= 0.0:  # NaN goes on: what has overflowed says nothing about the domain
             return SYMFLOW_OUTSIDE_DOMAIN
         pivot = sqrt(pivot)
         a[j * n + j] = pivot

@@ -81,8 +81,8 @@ cdef class Stepper:
         Bounds of the step size, positive.
     dt : float or None
         Take steps of exactly this size instead of adapting it.
-    watch : bool
-        Look for finite-time blow-up of ``|y|^2``.
+    watch : int or None
+        Look for finite-time blow-up of ``|z|^2``, z the components of y from this one on; None does not look.
     """
 
     cdef Bound _bound
@@ -92,7 +92,7 @@ cdef class Stepper:
     cdef const symflow_call *_call
     cdef readonly double t, t0, t1, h, singularity
     cdef double _direction, _rtol, _max_step, _dt, _first
-    cdef ptrdiff_t _n, _padded
+    cdef ptrdiff_t _n, _padded, _watched
     cdef double *_memory
     cdef double *_y
     cdef double *_y_new
@@ -103,18 +103,21 @@ cdef class Stepper:
     cdef double *_k
     cdef readonly long nfev, accepted, rejected
     cdef int _reason, _status, _streak
-    cdef bint _watch, _started
+    cdef bint _started
     cdef double _q, _q_time
 
     def __init__(self, Bound call, method, double t0, y0, double t1, *, double rtol, atol, max_step=None,
-                 first_step=None, dt=None, bint watch=True):
+                 first_step=None, dt=None, watch=0):
         self._bound = call
         self._table = table_of(method)
         self._tab = &self._table.data
         self._rhs, self._call = call.rhs, &call.call
         self.t, self.t0, self.t1 = t0, t0, t1
         self._direction = 1.0 if t1 >= t0 else -1.0
-        self._rtol, self._watch = rtol, watch
+        self._rtol = rtol
+        self._watched = call.size if watch is None else watch
+        if not 0 <= self._watched <= call.size:
+            raise ValueError(f"watch = {watch} is not a component of a state of {call.size} numbers")
         self._max_step = HUGE_VAL if max_step is None else max_step
         self._first = 0.0 if first_step is None else first_step
         self._dt = 0.0 if dt is None else dt
@@ -209,7 +212,6 @@ cdef class Stepper:
     cdef int _start(self) noexcept nogil:
         """First slope and first step size."""
         cdef int code = self._evaluate(self.t, self._y, self._k)
-        self._started = True
         if code == SYMFLOW_RAISED:
             return RAISED
         self._reason = code if code != SYMFLOW_OK else REASON_NON_FINITE
@@ -217,6 +219,7 @@ cdef class Stepper:
             return STEP_TOO_SMALL
         if not self._is_finite(self._y, self._k):
             return NON_FINITE
+        self._started = True
         self._reason = REASON_ACCURACY
         if self._dt > 0.0:
             self.h = self._dt
@@ -224,8 +227,7 @@ cdef class Stepper:
             self.h = fmin(self._first, self._max_step)
         elif self._guess() == SYMFLOW_RAISED:
             return RAISED
-        if self._watch:
-            self._watch_growth()
+        self._watch_growth()
         return RUNNING
 
     cdef int _guess(self) noexcept nogil:
@@ -380,21 +382,21 @@ cdef class Stepper:
             if error > 0.0:
                 growth = fmin(GROW, fmax(SHRINK, SAFETY * pow(error, -self._tab.exponent)))
             self.h = fabs(h) * (fmin(1.0, growth) if refused else growth)
-        if self._watch and self._watch_growth():
+        if self._watch_growth():
             return BLOW_UP
         return FINISHED if self.t == self.t1 else RUNNING
 
     # -------------------------------------------------------------------------------------------- monitor
 
     cdef bint _watch_growth(self) noexcept nogil:
-        """Extrapolate the zero of q = rho / rho' (rho = |y|^2); True when it has converged onto the present.
+        """Extrapolate the zero of q = rho / rho' (rho = |z|^2); True when it has converged onto the present.
 
         For rho ~ C (t* - t)^(-p) q is linear, so two values give t* whatever p is; for exponential growth q
         is constant and for double exponential growth its zero keeps its distance.
         """
         cdef double rho = 0.0, rate = 0.0, q, slope, left, guess, before, elapsed, tolerance
         cdef ptrdiff_t i
-        for i in range(self._n):
+        for i in range(self._watched, self._n):
             rho += self._y[i] * self._y[i]
             rate += self._y[i] * self._k[i]
         rate *= 2.0 * self._direction

@@ -34,7 +34,9 @@ class OutsideDomain(ArithmeticError):
 
 
 def _require_positive(a):
-    """Refuse a matrix that is not positive definite."""
+    """Refuse a matrix that is not positive definite; what has overflowed says nothing about that."""
+    if not np.isfinite(a).all():
+        return
     try:
         np.linalg.cholesky(a)
     except np.linalg.LinAlgError:

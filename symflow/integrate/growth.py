@@ -16,7 +16,7 @@ _STEPS = 4.0  # of fixed size, before they would jump over a singularity
 
 
 class GrowthMonitor:
-    r"""Extrapolates the time at which ``ρ = |y|²`` becomes infinite.
+    r"""Extrapolates the time at which ``ρ = |z|²`` becomes infinite, z the last components of the state.
 
     .. math:: q = \rho/\rho', \qquad \hat t = t + q/(-\dot q)
 
@@ -31,9 +31,12 @@ class GrowthMonitor:
         Size of a fixed step, which cannot approach a singularity; 0 for adaptive steps.
     left : float
         How close to come, relative to the time gone by.
+    watch : int
+        First component of z.
     """
 
-    def __init__(self, t0: float, t1: float, dt: float = 0.0, left: float = _LEFT) -> None:
+    def __init__(self, t0: float, t1: float, dt: float = 0.0, left: float = _LEFT, watch: int = 0) -> None:
+        self._watch = watch
         self._t0, self._t1, self._dt, self._left = t0, t1, dt, left
         self._direction = 1.0 if t1 >= t0 else -1.0
         self._q = self._time = 0.0
@@ -43,7 +46,8 @@ class GrowthMonitor:
     def update(self, t: float, y: Array, slope: Array) -> bool:
         """Take in an accepted point and tell whether the extrapolated singularity has converged onto it."""
         t = float(t)
-        rho, rate = float(np.sum(y * y)), 2.0 * self._direction * float(np.sum(y * slope))
+        z, rising = y[self._watch :], slope[self._watch :]
+        rho, rate = float(np.sum(z * z)), 2.0 * self._direction * float(np.sum(z * rising))
         if not (rho > 0.0 and rate > 0.0 and math.isfinite(rate)):
             self._q, self._streak = 0.0, 0
             return False

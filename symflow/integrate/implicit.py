@@ -35,6 +35,8 @@ class ImplicitDriver:
         ``J(t, y)``, (n, n).
     y0, atol : ndarray, (n,)
     options : Options
+    watch : int
+        Where the covariance begins, as for explicit methods.
     inside : callable or None
         Tells whether a state lies in the domain of the right-hand side; None where every state does.
 
@@ -45,12 +47,19 @@ class ImplicitDriver:
     """
 
     def __init__(
-        self, rhs: Rhs, jacobian: Rhs, y0: Array, atol: Array, options: Options, inside: Inside | None = None
+        self,
+        rhs: Rhs,
+        jacobian: Rhs,
+        y0: Array,
+        atol: Array,
+        options: Options,
+        watch: int,
+        inside: Inside | None = None,
     ) -> None:
         self._rhs, self._options, self._y0, self._inside = rhs, options, y0, inside
         self._trouble = "accuracy"
         self.reason = "accuracy"
-        self._monitor = GrowthMonitor(options.t0, options.t1, left=_LEFT)
+        self._monitor = GrowthMonitor(options.t0, options.t1, left=_LEFT, watch=watch)
         slope = rhs(options.t0, y0)
         # SciPy would search for a first step without end where the first slope is not finite
         self._solver: Any = self._make(jacobian, atol) if np.isfinite(slope).all() else None

@@ -71,15 +71,18 @@ class TableauDriver:
     y0 : ndarray, (n,)
     atol : ndarray, (n,)
     options : Options
+    watch : int
+        Where the covariance begins: the mean solves a linear equation and becomes infinite only with it.
     """
 
-    def __init__(self, call: Any, y0: Array, atol: Array, options: Options) -> None:
+    def __init__(self, call: Any, y0: Array, atol: Array, options: Options, watch: int) -> None:
         settings: dict[str, Any] = {
             "rtol": options.rtol,
             "atol": atol,
             "max_step": options.max_step,
             "first_step": options.first_step,
             "dt": options.dt,
+            "watch": watch,
         }
         compiled = runtime()
         if compiled is None:

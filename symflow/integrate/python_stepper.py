@@ -35,6 +35,8 @@ class PythonStepper:
         Tolerances.
     max_step, first_step, dt : float or None
         Bounds of the step size; a fixed step size.
+    watch : int
+        First of the components that are watched for blow-up.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class PythonStepper:
         max_step: float | None = None,
         first_step: float | None = None,
         dt: float | None = None,
+        watch: int = 0,
     ) -> None:
         self._call = call
         self._table: Tableau = TABLEAUX[method]
@@ -63,7 +66,7 @@ class PythonStepper:
         stages = len(self._table.c)
         self._last = stages
         self._k = np.zeros((stages + 1 + len(self._table.dense_c), y0.size))
-        self._monitor = GrowthMonitor(t0, t1, dt or 0.0)
+        self._monitor = GrowthMonitor(t0, t1, dt or 0.0, watch=watch)
         self.h = 0.0
         self.nfev = self.accepted = self.rejected = 0
         self._reason = 0
@@ -109,7 +112,6 @@ class PythonStepper:
         return int(self._call(t, y, slope) or 0)
 
     def _start(self) -> str:
-        self._started = True
         code = self._evaluate(self.t, self._y, self._k[0])
         if code:
             self._reason = code
@@ -117,6 +119,7 @@ class PythonStepper:
         if not _is_finite(self._y, self._k[0]):
             self._reason = _NON_FINITE
             return "non-finite"
+        self._started = True
         if self._dt is not None:
             self.h = self._dt
         elif self._first is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from symflow import L2, Gaussian, Softmax, solve
 from symflow.errors import IntegrationError
@@ -101,6 +102,91 @@ def test_a_negative_definite_symmetrised_product_may_blow_up() -> None:
     run = solve(Softmax(), Gaussian([0, 0], np.eye(2)), {"V": v, "A": a}, (0, 3))
     assert run.t_star is not None
     assert abs(run.t_star - 1.385) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("method", "backend"), [("dop853", "compiled"), ("dop853", "numpy"), ("radau", "auto")]
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_radial_solution(method: str, backend: str, sign: float) -> None:
+    """V = diag(1, 2), A = [[−1, −4], [1, −1]]: Σ' = 2Σ at Σ₀, hence Σ = Σ₀/(1 − 2t)."""
+    cov, a, v = (
+        np.array([[1.0, -1.0], [-1.0, 2.0]]),
+        np.array([[-1.0, -4.0], [1.0, -1.0]]),
+        np.diag([1.0, 2.0]),
+    )
+    assert (v @ cov @ a @ cov + (v @ cov @ a @ cov).T == 2.0 * cov).all()
+    run = solve(
+        Softmax(),
+        Gaussian([0, 0], cov),
+        {"V": sign * v, "A": a},
+        (0, 2 * sign),
+        method=method,
+        backend=backend,
+    )
+    assert run.status == "blow-up"
+    assert run.t_star is not None
+    assert abs(run.t_star - 0.5 * sign) < 1e-9
+
+
+def test_an_indefinite_product_that_is_global() -> None:
+    """V = diag(2, 1), A = [[0, 1], [−1, 0]], Σ₀ = I: Σ = [[1, tanh t], [tanh t, 1]]."""
+    params = {"V": np.diag([2.0, 1.0]), "A": [[0.0, 1.0], [-1.0, 0.0]]}
+    times = np.array([0.0, 0.5, 1.0, 5.0, 50.0])
+    run = solve(Softmax(), Gaussian([0, 0], np.eye(2)), params, (0, 50), t_eval=times)
+    assert (run.status, run.t_star) == ("finished", None)
+    exact = np.array([[[1.0, np.tanh(t)], [np.tanh(t), 1.0]] for t in times])
+    assert np.abs(run.cov - exact).max() < 1e-8
+
+
+def test_l2_with_a_key_map_of_deficient_rank_against_scipy() -> None:
+    """V = diag(0.1, 1), the case above but for V: SciPy follows Σ to 1e12; t* is just behind."""
+    gram, cross, v = np.diag([1.0, 0.0]), np.array([[0.0, 1.0], [0.0, 0.0]]), np.diag([0.1, 1.0])
+
+    def drift(t: float, flat: Any) -> Any:
+        cov = flat.reshape(2, 2)
+        half = v @ np.linalg.solve(np.eye(2) + 2 * cov @ gram, 2 * cov @ cross @ cov)
+        return (half + half.T).ravel()
+
+    def large(t: float, flat: Any) -> float:
+        return float(flat[0] + flat[3]) - 1e12
+
+    large.terminal = True  # type: ignore[attr-defined]
+    cov = np.array([[1.0, 0.5], [0.5, 1.0]])
+    found = solve_ivp(drift, (0, 5), cov.ravel(), method="DOP853", rtol=1e-11, atol=1e-13, events=large)
+    run = solve(L2(), Gaussian([0, 0], cov), {"K": [[1, 0]], "Q": [[0, 1]], "V": v}, (0, 5))
+    assert run.t_star is not None
+    assert found.status == 1
+    assert 0 < run.t_star - found.t[-1] < 1e-4
+
+
+@pytest.mark.parametrize("method", ["dop853", "rk4"])
+@pytest.mark.parametrize("size", [1e3, 1e7, 1e12])
+def test_a_large_mean_across_hides_no_singularity(method: str, size: float) -> None:
+    """V = I, A = diag(1, 0), Σ₀ = I: Σ₁₁ = 1/(1 − 2t), while the mean in direction 2 is size·eᵗ."""
+    law, params = Gaussian([0, size], np.eye(2)), {"V": np.eye(2), "A": np.diag([1.0, 0.0])}
+    run = solve(Softmax(), law, params, (0, 2), method=method, dt=1e-3 if method == "rk4" else None)
+    assert run.status == "blow-up"
+    assert run.t_star is not None
+    assert abs(run.t_star - 0.5) < (1e-3 if method == "rk4" else 1e-8)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+@pytest.mark.parametrize("size", [1e-2, 1e-4])
+def test_growth_that_looks_like_a_singularity_for_long(backend: str, size: float) -> None:
+    """ℓ2, d = 1, K = ε, Q = 1/ε: Σ' = 4Σ²/(1 + 2ε²Σ), exponential only beyond Σ ~ 1/ε²."""
+    params = {"K": [[size]], "Q": [[1.0 / size]], "V": [[1.0]]}
+    run = solve(L2(), Gaussian(0.0, 1.0), params, (0, 1), backend=backend)
+    assert (run.status, run.t_star) == ("non-finite", None)
+    # 1/Σ₀ − 1/Σ + 2ε² log(Σ/Σ₀) = 4t, followed until |y|² = Σ leaves the floats
+    assert abs(run.t[-1] - (1.0 + 2.0 * size**2 * np.log(np.finfo(float).max)) / 4.0) < 1e-3 * size**2 + 1e-8
+    assert "not at a singularity" in run.message
+
+
+def test_a_periodic_mean_and_a_long_decay_are_no_singularities() -> None:
+    turning = {"V": [[0.0, 1.0], [-1.0, 0.0]], "A": np.zeros((2, 2))}
+    assert solve(Softmax(), LAW, turning, (0, 200)).status == "finished"
+    assert solve(Softmax(), LAW, {"V": np.eye(2), "A": -np.eye(2)}, (0, 300)).status == "finished"
 
 
 def test_a_run_that_ends_before_the_singularity_finishes() -> None:

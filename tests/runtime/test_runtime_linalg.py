@@ -68,7 +68,6 @@ def test_lu_pivots_where_a_leading_entry_is_zero() -> None:
 
 def test_singular_matrices_are_reported() -> None:
     assert runtime.STATUS[runtime.lu(np.ones((3, 3)), np.zeros(3, np.intp))] == "singular"
-    assert runtime.STATUS[runtime.lu(np.full((2, 2), np.nan), np.zeros(2, np.intp))] == "singular"
 
 
 @pytest.mark.parametrize("n", [1, 2, 17, 64, 65, 130, 200])
@@ -105,6 +104,20 @@ def test_covariances_are_symmetric_to_the_last_bit() -> None:
     runtime.covariances(factors, out)
     assert np.array_equal(out, out.transpose(0, 2, 1))
     assert np.allclose(out, factors @ factors.transpose(0, 2, 1), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (1, 0), (1, 1), (0, 1)])
+def test_what_has_overflowed_is_neither_singular_nor_outside(place: tuple[int, int]) -> None:
+    a, pivots, b = np.eye(2), np.zeros(2, np.intp), np.ones((2, 1))
+    a[place] = np.nan
+    assert runtime.lu(a.copy(), pivots) == 0
+    if place[0] >= place[1]:
+        assert runtime.cholesky(a.copy()) == 0
+    runtime.lu(a, pivots)
+    runtime.lu_solve(a, pivots, b)
+    assert np.isnan(b).any()
+    assert runtime.lu(np.zeros((2, 2)), pivots) == 1
+    assert runtime.cholesky(np.zeros((2, 2))) == 2
 
 
 _BITS = """

@@ -249,6 +249,41 @@ def test_blow_up_far_from_the_origin_of_time(t0: float) -> None:
     assert abs(found.stepper.singularity - t0 - 0.5) < 1e-6
 
 
+@pytest.mark.parametrize("twin", [False, True])
+def test_only_the_watched_part_can_blow_up(twin: bool) -> None:
+    """y₀' = y₀ is large, y₁' = y₁² has its singularity at t = 1; unwatched, the run ends where steps do."""
+
+    def rhs(t: float, y: Array, dy: Array) -> None:
+        dy[0], dy[1] = y[0], y[1] * y[1]
+
+    found = run(rhs, [1e12, 1.0], 0.0, 2.0, twin=twin, watch=1)
+    assert found.status == "blow-up"
+    assert abs(found.stepper.singularity - 1.0) < 1e-8
+    assert run(rhs, [1e12, 1.0], 0.0, 2.0, twin=twin, watch=2).status != "blow-up"
+
+
+def test_a_part_that_does_not_exist_cannot_be_watched() -> None:
+    with pytest.raises(ValueError, match="watch = 3"):
+        run(lambda t, y, dy: 0, [1.0], 0.0, 1.0, watch=3)
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_a_run_that_could_not_start_starts_again(twin: bool) -> None:
+    """The first evaluation leaves the domain, the second one does not: nothing of the first is used."""
+    codes = iter([2])
+
+    def rhs(t: float, y: Array, dy: Array) -> int:
+        dy[0] = -y[0]
+        return next(codes, 0)
+
+    failed = run(rhs, [1.0], 0.0, 1.0, twin=twin)
+    assert failed.status == "step-too-small"
+    times, states = np.empty(101), np.empty((101, 1))
+    status, taken = failed.stepper.advance(times, states, None, 100, 60.0)
+    assert status == "finished"
+    assert abs(states[taken, 0] - math.exp(-1.0)) < 1e-9
+
+
 @pytest.mark.parametrize(
     "growth",
     [
