@@ -282,9 +282,10 @@ def _integrate(spec: Spec) -> Trajectory:
 
 
 def _run_outcome(spec: Spec, run: Trajectory, known: tuple[Theorem, ...], out: Path) -> Outcome:
-    predicted = next((t.t_star for t in known if t.applies and t.t_star is not None), None)
-    agrees = _agreement(run, predicted, spec)
-    blocks: list[Any] = [Paragraph(_ending(run)), *agrees[1], _table_of_ends(run)]
+    start, end = spec.t_span or (0.0, 0.0)
+    predicted = _predicted_time(known, start, end)
+    agrees = _agreement(run, predicted, start, end)
+    blocks: list[Any] = [Paragraph(_ending(run)), *_clock(known, start, end), *agrees[1], _table_of_ends(run)]
     blocks += _run_pictures(spec, run, predicted, out)
     state = BAD if run.status in ("step-too-small", "non-finite") else GOOD if run.success else PLAIN
     section = Section("Integration", "integration", tuple(blocks), (Badge("run", run.status, state),))
@@ -300,9 +301,23 @@ def _run_outcome(spec: Spec, run: Trajectory, known: tuple[Theorem, ...], out: P
     return Outcome(section, {"run": summary}, state != BAD and agrees[0])
 
 
-def _agreement(run: Trajectory, predicted: float | None, spec: Spec) -> tuple[bool, list[Any]]:
+def _predicted_time(known: tuple[Theorem, ...], start: float, end: float) -> float | None:
+    """Return when the run blows up by a theorem; the theorems count time from Σ₀, and forward only."""
+    after = next((t.t_star for t in known if t.applies and t.t_star is not None), None)
+    return None if after is None or end < start else start + after
+
+
+def _clock(known: tuple[Theorem, ...], start: float, end: float) -> list[Paragraph]:
+    """Say how the time of the theorems and that of the run differ."""
+    if not known or (start == 0.0 and end >= start):
+        return []
+    said = f"The theorems count time from the initial law, which this run has at t = {start:g}"
+    backward = "; it goes backward in time, about which they say nothing" if end < start else ""
+    return [Paragraph(said + backward + ".")]
+
+
+def _agreement(run: Trajectory, predicted: float | None, start: float, end: float) -> tuple[bool, list[Any]]:
     """Return whether run and theorem agree on a blow-up, and the paragraph that says so."""
-    end = float(spec.t_span[1]) if spec.t_span else 0.0
     if predicted is None:
         if run.t_star is None:
             return True, []
@@ -315,7 +330,7 @@ def _agreement(run: Trajectory, predicted: float | None, spec: Spec) -> tuple[bo
         return holds, [
             Paragraph(rf"The theorem puts the blow-up at $t^* = {predicted:.9g}$; the run ends at {end:g}.")
         ]
-    error = abs(run.t_star / predicted - 1)
+    error = abs(run.t_star - predicted) / (predicted - start)
     text = rf"Theorem: $t^* = {predicted:.9g}$; measured: {run.t_star:.9g}; relative difference {error:.1e}."
     return error <= 1e-6, [Callout(text, GOOD if error <= 1e-6 else BAD)]
 
@@ -351,6 +366,8 @@ def _table_of_ends(run: Trajectory) -> Grid:
 
 
 def _run_pictures(spec: Spec, run: Trajectory, predicted: float | None, out: Path) -> list[Picture]:
+    if not _initial(spec).rank:
+        return []  # a Dirac stays one: no ellipse, no eigenvalue
     path = CovariancePath("", run.t, run.cov, run.mean, t_star=predicted)
     folder = out / "figures"
     if run.dim > _SMALL:

@@ -62,6 +62,24 @@ def test_theorem_and_run_agree_on_a_blow_up(tmp_path, no_verification):
     assert result.summary["theorem_applies"]
 
 
+def test_a_theorem_counts_time_from_the_start_of_the_run(tmp_path, no_verification):
+    later = write_report(tmp_path / "later", spec=_spec(time={"t_span": [100, 101]}))
+    assert later.passed
+    assert later.summary["run"]["t_star_by_theorem"] == pytest.approx(100.61772, abs=5e-6)
+    assert "which this run has at t = 100" in (later.out / "index.html").read_text()
+    backward = write_report(tmp_path / "backward", spec=_spec(time={"t_span": [1, 0]}))
+    assert backward.summary["run"]["t_star_by_theorem"] is None
+    assert "it goes backward in time" in (backward.out / "index.html").read_text()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_dirac_has_no_pictures_of_its_covariance(tmp_path, no_verification):
+    law = {"mean": [1.0, 0.0], "cov": [[0.0, 0.0], [0.0, 0.0]]}
+    result = write_report(tmp_path / "out", spec=_spec(initial=law))
+    assert result.passed
+    assert [file.stem for file in (result.out / "figures").glob("*.svg")] == ["spectra"]
+
+
 def test_a_blow_up_without_a_theorem_is_called_measured(tmp_path, no_verification):
     parameters = {"V": [[1.0, 0.0], [0.0, 4.0]], "A": [[-1.0, -3.0], [0.0, -1.0]]}
     initial = {"mean": [0.0, 0.0], "cov": [[1.0, 0.0], [0.0, 1.0]]}
