@@ -144,6 +144,7 @@ def _mend(html: str) -> str:
         r"<m[io]>(&#x0(?:2AB0|2AAF|227A|227B);)</m[io]>", r'<mo lspace="0.28em" rspace="0.28em">\1</mo>', html
     )
     html = re.sub(rf"({_BEFORE_SIGN})<mo>&#x02212;</mo>", r'\1<mo form="prefix">&#x02212;</mo>', html)
+    html = html.replace("<mi>:</mi><mo>&#x0003D;</mo>", "<mo>&#x02254;</mo>")  # one sign: is defined as
     html = html.replace("<mo>&#x02202;</mo>", "<mi>&#x02202;</mi>")
     html = html.replace(
         '<mo stretchy="false">&#x0007C;</mo>', '<mo stretchy="false" lspace="0" rspace="0">|</mo>'

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symflow.certify import LEMMAS
 from symflow.claims import check, claim
 from symflow.derive.closure import gaussian_closure
 from symflow.derive.derivation import Derivation
@@ -102,7 +103,8 @@ def verdict_section(model: AttentionModel, given: frozenset[str] | None, anchor:
         verdict.certificate.save(out / file)
         replayed = verdict.replay()
     rows = [("status", verdict.status), ("scope", verdict.scope or "–"), ("method", verdict.method or "–")]
-    rows.append(("assumes", ", ".join(verdict.assumes) or "nothing"))
+    lemmas = [f"{LEMMAS[name].title} ({LEMMAS[name].citation})" for name in verdict.assumes]
+    rows.append(("assumes", "; ".join(lemmas) or "nothing"))
     rows += [("reason", verdict.reason)] if verdict.reason else []
     blocks: list[Any] = [Paragraph(claim(CLAIM).holds), Grid(("", ""), tuple(rows))]
     if decided:

@@ -19,8 +19,8 @@ def _rank(model: Any, given: Iterable[str] | None = None, *, deadline: Deadline)
 
 
 _HYPOTHESES = (
-    "Softmax normalisation; the score is quadratic and the value affine in the key; where the second "
-    r"derivative $C$ of the score in the key is not shown to be $\preceq 0$, the verdict states the domain "
+    "Softmax normalisation; the score is quadratic and the value affine in the key. With $C$ the second "
+    r"derivative of the score in the key: where $C \preceq 0$ is not shown, the verdict states the domain "
     r"$\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$."
 )
 

@@ -87,7 +87,7 @@ REMARK = (
     r"$\Sigma_0 = \begin{pmatrix}1&-1\\-1&2\end{pmatrix}$ one has $S \prec 0$, yet "
     r"$\Sigma(t) = \Sigma_0/(1-2t)$ blows up. With $V = \operatorname{diag}(2,1)$, "
     r"$A = \begin{pmatrix}0&1\\-1&0\end{pmatrix}$ and $\Sigma_0 = I$ one has $\lambda_{\max}(S) = 1$, yet "
-    r"$\Sigma(t) = \begin{pmatrix}1&\tanh t\\\tanh t&1\end{pmatrix}$ exists for all times."
+    r"$\Sigma(t) = \begin{pmatrix}1&\tanh(t)\\\tanh(t)&1\end{pmatrix}$ exists for all times."
 )
 
 REGIMES = (_ZERO, _LINE, _TWO_LINES, _BLOW_UP)
