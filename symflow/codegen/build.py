@@ -94,9 +94,17 @@ class Builder:
 
     def __enter__(self) -> Builder:
         self._child = _start_child()
-        self._root = cache.writable_dir()
+        try:
+            self._acquire()
+        except BaseException:  # Ctrl-C while waiting: nothing else would end the child
+            self._stop()
+            raise
+        return self
+
+    def _acquire(self) -> None:
         from filelock import FileLock, Timeout
 
+        self._root = cache.writable_dir()
         self._lock = FileLock(str(self._root / "locks" / f"{self._name}.lock"))
         try:
             self._lock.acquire(blocking=False)
@@ -104,13 +112,12 @@ class Builder:
             self.waited = True
             self._stop()
             self._lock.acquire()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        self._lock.release()
         self._stop()
+        self._lock.release()
 
     def _stop(self) -> None:
         if self._child is not None:
@@ -118,7 +125,14 @@ class Builder:
             self._child.communicate()
             self._child = None
 
-    def build(self, source: str, key: str, data: dict[str, Any], stamp: dict[str, str]) -> cache.Entry:
+    def build(
+        self,
+        source: str,
+        key: str,
+        data: dict[str, Any],
+        stamp: dict[str, str],
+        pointed_by: str | None = None,
+    ) -> cache.Entry:
         """Return the kernel of ``source``: the cached one where there is one already.
 
         Parameters
@@ -131,24 +145,37 @@ class Builder:
             Written to ``kernel.json``.
         stamp : dict
             What the kernel depends on besides its source.
+        pointed_by : str, optional
+            Key of a model that is to lead to this kernel.
 
         Raises
         ------
         BuildError
-            If Cython or the compiler refuses the source; ``log`` is their output.
+            If Cython or the compiler refuses the source, ``log`` is their output; or if the files cannot be
+            written.
         """
         from filelock import FileLock
 
-        with FileLock(str(self._root / "locks" / f"kernel-{key}.lock")):  # two models may have one source
-            found = cache.find(key, stamp, self._root)
-            if found is not None:
-                return found
-            folder = Path(tempfile.mkdtemp(dir=self._root / "kernels", prefix=".new-"))
-            try:
-                self._run(folder, source, module_name(key))
-                return cache.install(folder, key, {**data, "stamp": stamp}, self._root)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+        try:
+            with FileLock(str(self._root / "locks" / f"kernel-{key}.lock")):  # two models may have one source
+                entry = cache.find(key, stamp, self._root) or self._install(
+                    source, key, {**data, "stamp": stamp}
+                )
+            if pointed_by is not None:
+                cache.point(pointed_by, key, self._root)
+        except OSError as error:  # a full disk, or a cache that was removed meanwhile
+            raise BuildError(
+                f"this kernel cannot be built in {self._root}: {error}; free space or set SYMFLOW_CACHE_DIR"
+            ) from error
+        return entry
+
+    def _install(self, source: str, key: str, data: dict[str, Any]) -> cache.Entry:
+        folder = Path(tempfile.mkdtemp(dir=self._root / "kernels", prefix=".new-"))
+        try:
+            self._run(folder, source, module_name(key))
+            return cache.install(folder, key, data, self._root)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _run(self, folder: Path, source: str, module: str) -> None:
         (folder / "kernel.pyx").write_text(source, encoding="utf-8")
@@ -162,9 +189,9 @@ class Builder:
             "flags": [*_linking(), *COMPILE_FLAGS, *_includes()],
             "optional": list(OPTIONAL_FLAGS),
         }
-        child = self._child or _start_child()
-        self._child = None
+        child = self._child = self._child or _start_child()
         output, _ = child.communicate(json.dumps(job))
+        self._child = None
         if child.returncode != 0 or not (folder / "kernel.so").exists():
             raise _failure(child.returncode, output, command)
         (folder / "kernel.c").unlink()

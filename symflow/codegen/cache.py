@@ -128,9 +128,13 @@ def point(index_key: str, key: str, root: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that no reader ever sees a part of it."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.replace(name, path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise
 
 
 def install(folder: Path, key: str, data: dict[str, Any], root: Path) -> Entry:
@@ -153,17 +157,17 @@ def cache_info() -> dict[str, Any]:
     kernels = []
     for path in sorted((root / "kernels").glob("[!.]*/kernel.json")):
         try:
-            data = json.loads(path.read_bytes())
-        except (OSError, ValueError):
+            name = json.loads(path.read_bytes())["interface"]["name"]
+            size = sum(file.stat().st_size for file in path.parent.iterdir())
+        except (OSError, ValueError, KeyError, TypeError):
             continue  # being replaced by another process, or damaged: not a kernel that would load
-        size = sum(file.stat().st_size for file in path.parent.iterdir())
-        kernels.append({"key": path.parent.name, "name": data["interface"]["name"], "bytes": size})
+        kernels.append({"key": path.parent.name, "name": name, "bytes": size})
     total = sum(int(kernel["bytes"]) for kernel in kernels)
     return {"path": str(root), "entries": len(kernels), "bytes": total, "kernels": kernels}
 
 
 def clear_cache() -> dict[str, Any]:
-    """Remove every cached kernel.
+    """Remove every cached kernel; locks stay, since another process may hold one.
 
     Returns
     -------
@@ -171,6 +175,6 @@ def clear_cache() -> dict[str, Any]:
         ``path``, and ``entries`` and ``bytes`` that were removed.
     """
     info = cache_info()
-    for name in _FOLDERS:
+    for name in ("index", "kernels"):
         shutil.rmtree(cache_dir() / name, ignore_errors=True)
     return {"path": info["path"], "entries": info["entries"], "bytes": info["bytes"]}

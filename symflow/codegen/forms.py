@@ -124,7 +124,10 @@ def _from_cache(model: Any, names: frozenset[str]) -> Form | None:
     found = cache.lookup(key, stamp(), cache.readable_dirs())
     if found is None:
         return None
-    form = _loaded(found, model, names)
+    try:
+        form = _loaded(found, model, names)
+    except ImportError:  # another process has cleared or replaced it since it was found
+        return None
     log("cache hit %s: %s", form.interface.name, found.library)
     return form
 
@@ -156,9 +159,8 @@ def _built(model: Any, names: frozenset[str]) -> Form:
         key = digest(printed.text, json.dumps(now, sort_keys=True))
         log("cache miss %s: building %s", model.name, key)
         data = {"key": key, "interface": interface.of_programs(programs).to_json()}
-        entry = builder.build(printed.text, key, data, now)
-        cache.point(index_key, key, entry.library.parents[2])
-    return _loaded(entry, model, names)
+        entry = builder.build(printed.text, key, data, now, pointed_by=index_key)
+        return _loaded(entry, model, names)
 
 
 def _programs(model: Any, names: frozenset[str]) -> dict[str, Program]:

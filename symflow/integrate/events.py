@@ -64,15 +64,15 @@ class EventFinder:
 
     def scan(self, dense: Dense) -> float | None:
         """Record the zeros on a stretch; return the time of the first terminal one, or None."""
-        found = [
-            Crossing(t, index, _SAME * abs(float(right - left)))
-            for left, right in zip(dense.nodes[:-1], dense.nodes[1:], strict=True)
-            for index in range(len(self.events))
-            for t in self._zeros(index, dense, float(left), float(right), 0)
-        ]
-        for crossing in sorted(found, key=lambda c: self.direction * c.t):
-            if self._record(crossing, dense):
-                return crossing.t
+        for left, right in zip(dense.nodes[:-1].tolist(), dense.nodes[1:].tolist(), strict=True):
+            found = [
+                Crossing(t, index, _SAME * abs(right - left))
+                for index in range(len(self.events))
+                for t in self._zeros(index, dense, left, right, 0)
+            ]
+            for crossing in sorted(found, key=lambda c: self.direction * c.t):
+                if self._record(crossing, dense):
+                    return crossing.t  # an event need not be defined in the steps behind it
         return None
 
     def moments(self, index: int) -> tuple[Array, Array]:

@@ -319,6 +319,68 @@ def test_a_refused_model_leaves_no_process_and_no_file(folder: Path) -> None:
     assert cache_info()["entries"] == 0
 
 
+def test_a_full_disk_is_a_build_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "install", full)
+    with pytest.raises(BuildError, match="No space left"):
+        compile(Attention(SCORE), backend="compiled")
+    with pytest.warns(BackendWarning, match="No space left"):
+        assert compile(Attention(SCORE)).backend == "numpy"
+    nothing_partial(folder)
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="Permission"):
+        cache.write_atomically(tmp_path / "file", b"text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kernel_that_vanishes_before_it_is_loaded_is_built_again(
+    folder: Path, counter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = value(compile(Attention(SCORE)))
+    load, attempts = forms.load_capsules, []
+
+    def cleared_first(*args: Any) -> Any:
+        """As another process sees it: this one has the library mapped and would load it from memory."""
+        attempts.append(args)
+        if len(attempts) == 1:
+            clear_cache()
+            raise ImportError("cannot open shared object file")
+        return load(*args)
+
+    monkeypatch.setattr(forms, "load_capsules", cleared_first)
+    assert value(compile(Attention(SCORE))) == before
+    assert calls(counter) == 2
+
+
+def test_an_interrupt_while_waiting_ends_the_child(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    children = []
+
+    def interrupted(builder: build.Builder) -> None:
+        children.append(builder._child)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build.Builder, "_acquire", interrupted)
+    with pytest.raises(KeyboardInterrupt), build.Builder("name"):
+        pass
+    assert children[0] is not None
+    assert children[0].poll() is not None
+
+
+def test_info_passes_over_what_is_no_kernel(folder: Path) -> None:
+    for name, content in (("a", "[]"), ("b", "{}"), ("c", "{")):
+        (folder / "kernels" / name).mkdir(parents=True)
+        (folder / "kernels" / name / "kernel.json").write_text(content)
+    assert cache_info()["entries"] == 0
+
+
 def test_info_and_clear(folder: Path) -> None:
     assert clear_cache() == {"path": str(folder), "entries": 0, "bytes": 0}
     kernel = compile(Attention(SCORE))

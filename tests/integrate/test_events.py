@@ -53,6 +53,14 @@ def test_every_zero_of_the_dense_output_at_a_coarse_tolerance() -> None:
     assert np.abs(run.t_events[0] - changes).max() < 1e-4
 
 
+def test_an_event_need_not_be_defined_in_the_steps_behind_a_terminal_one() -> None:
+    """√(1.2 − t) − 1 vanishes at t = 0.2 and is not a number beyond t = 1.2."""
+    root = event(lambda t, mean, cov: np.sqrt(1.2 - t) - 1.0 if t < 1.2 else np.nan, terminal=True)
+    run = solve(Softmax(), LAW, TURN, (0, 10), events=root, max_step=0.5)
+    assert run.status == "event"
+    assert abs(run.t[-1] - 0.2) < 1e-9
+
+
 def test_several_zeros_of_a_fast_event_in_one_step() -> None:
     fast = event(lambda t, mean, cov: np.sin(200.0 * t))
     run = solve(Softmax(), Gaussian(1.0, 1.0), {"V": [[1e-3]], "A": [[0.0]]}, (0, 1), events=fast)
