@@ -26,14 +26,15 @@ def attention_models() -> dict[str, type[AttentionModel]]:
     for module_info in pkgutil.iter_modules(attention.__path__, attention.__name__ + "."):
         module = importlib.import_module(module_info.name)
         for _, member in inspect.getmembers(module, inspect.isclass):
-            if member.__module__ == module.__name__ and _is_variant(member):
+            declared_here = member.__module__ == module.__name__
+            if declared_here and issubclass(member, AttentionModel) and _is_variant(member):
                 found[member.name] = member
     return dict(sorted(found.items()))
 
 
-def _is_variant(member: type) -> bool:
-    """Whether a class states a mechanism of its own: the base class and the user's one name no score."""
-    return issubclass(member, AttentionModel) and bool(vars(member).get("name") and member.score)
+def _is_variant(model: type[AttentionModel]) -> bool:
+    """Whether a class states a mechanism of its own: the base class and the user's one state no score."""
+    return bool(vars(model).get("name") and model.score)
 
 
 def attention_model(name: str) -> type[AttentionModel]:
