@@ -54,7 +54,7 @@ class BuildKernels(build_ext):
             compiler_directives=COMPILER_DIRECTIVES,
         )
         for extension in translated:
-            extension._needs_stub = False
+            extension._needs_stub = False  # setuptools sets it before cythonize makes new ones
         self.extensions[:] = translated
         super().run()
         target = ROOT if self.inplace else Path(self.build_lib)

@@ -166,6 +166,8 @@ cdef class Stepper:
         following rows the accepted ones; row i of ``coefficients`` (or None) the dense output from row i to
         row i + 1.
         """
+        if capacity < 0:
+            raise ValueError(f"capacity = {capacity} must not be negative")
         cdef Writer out_t = Writer(times, capacity + 1, "times")
         cdef Writer out_y = Writer(states, (capacity + 1) * self._n, "states")
         cdef Writer out_c = None

@@ -24,7 +24,16 @@ from symflow.codegen.program import (
     SymmetrisedSum,
     Term,
 )
-from symflow.codegen.rewrite import Leaf, Plan, Planner, Product, Total, Weights, canonical_word
+from symflow.codegen.rewrite import (
+    Leaf,
+    Plan,
+    Planner,
+    Product,
+    Total,
+    Weights,
+    canonical_word,
+    inverse_letter,
+)
 from symflow.codegen.words import Letter, Sum, Word
 
 
@@ -122,7 +131,7 @@ class Emitter:
         return operand
 
     def _product(self, plan: Product) -> Operand:
-        left, right = _inverse_letter(plan.left), _inverse_letter(plan.right)
+        left, right = inverse_letter(plan.left), inverse_letter(plan.right)
         if left is not None:
             return self._remember(plan.word, self._solve(left, self._emit(plan.right)))
         if right is not None:
@@ -176,7 +185,7 @@ class Emitter:
         plain: list[Term] = []
         products: list[tuple[Expr, Operand, Operand]] = []
         for coefficient, part in plan.terms:
-            if isinstance(part, Product) and not (_inverse_letter(part.left) or _inverse_letter(part.right)):
+            if isinstance(part, Product) and not (inverse_letter(part.left) or inverse_letter(part.right)):
                 a, b = self._emit(part.left), self._emit(part.right)
                 if (a, b) not in self._products and (b.T, a.T) not in self._products:
                     products.append((coefficient, a, b))
@@ -204,12 +213,6 @@ class Emitter:
             self.ops.append(Combine(out, terms, plan.diagonal))
             self._combined_already[key] = Operand(out)
         return self._combined_already[key].array
-
-
-def _inverse_letter(plan: Plan) -> Letter | None:
-    if isinstance(plan, Leaf) and len(plan.word) == 1 and plan.word[0].inverse is not None:
-        return plan.word[0]
-    return None
 
 
 def _rename(table: dict[Any, Operand], old: Array, new: Array) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from symflow.errors import InputError
+
 if TYPE_CHECKING:
     from symflow.codegen.program import Program
 
@@ -78,10 +80,14 @@ class Interface:
 
         Raises
         ------
-        KeyError
+        InputError
             If there is none.
         """
-        return next(entry for entry in self.entries if entry.name == name)
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        known = ", ".join(entry.name for entry in self.entries)
+        raise InputError(f"entry {name!r} is unknown; {self.name} has {known}")
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and texts."""

@@ -18,9 +18,9 @@ from typing import Any
 from sympy import MatrixSymbol
 
 from symflow.codegen.emit import Emitter
-from symflow.codegen.program import ONE, Array, Program, Size
+from symflow.codegen.program import ONE, Array, Program
 from symflow.codegen.rewrite import Weights, push_through, typical
-from symflow.codegen.words import Sum, add, derivative, expand, identity, multiply, scale, symbol
+from symflow.codegen.words import Sum, add, derivative, expand, identity, multiply, scale, size_of, symbol
 from symflow.errors import InputError
 from symflow.flow import Flow
 
@@ -71,16 +71,10 @@ def _refuse_names(flow: Flow) -> None:
             raise InputError(f"{unknown[0]!r} in the drift of {flow.name} is neither a state nor a parameter")
 
 
-def _size(size: Any) -> Size:
-    return int(size) if size.is_Integer else str(size)
-
-
 def _array(name: str, like: Any) -> Array:
-    return (
-        Array(name, *(_size(n) for n in getattr(like, "shape", ())))
-        if hasattr(like, "shape")
-        else Array(name, 1, 1)
-    )
+    """Return an array shaped like a symbol; a scalar is 1 × 1."""
+    rows, cols = getattr(like, "shape", (ONE, ONE))
+    return Array(name, size_of(rows), size_of(cols))
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -168,7 +162,7 @@ def _factor(flow: Flow) -> Program:
     frame = _Frame(flow, rank=True)
     cov = flow.covariance
     assert cov is not None and frame.rank is not None
-    size = _size(cov.state.rows)
+    size = size_of(cov.state.rows)
     root = Array(_fresh("F", frame.taken), size, frame.rank)
     inputs = tuple(root if s == cov.state else _array(s.name, s) for s in flow.states)
     outputs = tuple(Array(_fresh(f"drift_{a.name}", frame.taken), a.rows, a.cols) for a in inputs)

@@ -260,9 +260,9 @@ class Planner:
         w = self._weights
         rows, inner, cols = w(left[1].rows), w(left[1].cols), w(right[1].cols)
         cost = left[0] + right[0] + rows * inner * cols
-        if _is_inverse(right[1]):
+        if inverse_letter(right[1]):
             # X·M⁻¹ is solved as (M⁻ᵀXᵀ)ᵀ, which copies; M⁻¹·M'⁻¹ forms an inverse.
-            cost += inner * cols * (inner if _is_inverse(left[1]) else 1) + 1
+            cost += inner * cols * (inner if inverse_letter(left[1]) else 1) + 1
         return cost, Product(left[1], right[1], word)
 
 
@@ -282,8 +282,11 @@ def _shared_length(words: list[Word]) -> int:
     return length
 
 
-def _is_inverse(plan: Plan) -> bool:
-    return isinstance(plan, Leaf) and len(plan.word) == 1 and plan.word[0].inverse is not None
+def inverse_letter(plan: Plan) -> Letter | None:
+    """Return the letter where a plan is one inverse and nothing else: its product is then a solve."""
+    if isinstance(plan, Leaf) and len(plan.word) == 1 and plan.word[0].inverse is not None:
+        return plan.word[0]
+    return None
 
 
 def _word_of(plans: list[Plan]) -> Word | None:

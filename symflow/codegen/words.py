@@ -72,6 +72,11 @@ class Sum:
         return collect(self.cols, self.rows, ((c, transpose_word(w)) for c, w in self.terms))
 
 
+def size_of(size: Any) -> Size:
+    """Return a SymPy size as programs write it: a number, or the name of a symbol."""
+    return int(size) if size.is_Integer else str(size)
+
+
 def collect(rows: Size, cols: Size, terms: Iterable[tuple[Expr, Word]]) -> Sum:
     """Merge equal words, drop those with coefficient zero, and sort."""
     merged: dict[Word, Expr] = {}
@@ -161,10 +166,6 @@ def expand(expression: Any, bindings: Mapping[str, Sum] | None = None) -> Sum:
     return _expand(expression, bindings or {})
 
 
-def _size(size: Any) -> Size:
-    return int(size) if size.is_Integer else str(size)
-
-
 @functools.singledispatch
 def _expand(node: Any, bindings: Mapping[str, Sum]) -> Sum:
     raise InputError(
@@ -180,17 +181,17 @@ def _rule(kind: type) -> Callable[[Any], Any]:
 def _(node: Any, bindings: Mapping[str, Sum]) -> Sum:
     if node.name in bindings:
         return bindings[node.name]
-    return symbol(node.name, _size(node.rows), _size(node.cols))
+    return symbol(node.name, size_of(node.rows), size_of(node.cols))
 
 
 @_rule(Identity)
 def _(node: Any, bindings: Mapping[str, Sum]) -> Sum:
-    return identity(_size(node.rows))
+    return identity(size_of(node.rows))
 
 
 @_rule(ZeroMatrix)
 def _(node: Any, bindings: Mapping[str, Sum]) -> Sum:
-    return Sum(_size(node.rows), _size(node.cols), ())
+    return Sum(size_of(node.rows), size_of(node.cols), ())
 
 
 @_rule(MatAdd)

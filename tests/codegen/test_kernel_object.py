@@ -147,6 +147,12 @@ def test_unknown_backend_and_target_are_refused() -> None:
         compile("softmax")
 
 
+def test_an_unknown_function_is_refused_by_name(kernel: Kernel) -> None:
+    for make in (kernel.rhs, lambda params, entry: kernel.bind(entry, None, params)):
+        with pytest.raises(InputError, match=r"'moment' is unknown.*moments, factor, tangent"):
+            make({"A": A, "V": V}, entry="moment")
+
+
 def test_solve_ivp_with_strided_states_and_jacobian(kernel: Kernel) -> None:
     """C043: Radau passes views; its Newton iteration uses our Jacobian."""
     params = {"A": -0.2 * np.eye(D), "V": 0.3 * V}

@@ -386,6 +386,13 @@ def test_the_same_call_serves_after_an_exception() -> None:
     assert run(call, [0.0], 0.0, 1.0).status == "finished"
 
 
+def test_a_negative_capacity_is_refused() -> None:
+    """Row 0 is always written, also where no step is taken."""
+    stepper = run(lambda t, y, dy: 0, [1.0], 0.0, 1.0).stepper
+    with pytest.raises(ValueError, match="capacity = -1"):
+        stepper.advance(np.empty(0), np.empty((0, 1)), None, -1, 1.0)
+
+
 def test_a_method_without_error_estimate_wants_dt() -> None:
     with pytest.raises(ValueError, match="dt"):
         run(rotation, [1.0, 0.0], 0.0, 1.0, "rk4")
