@@ -56,7 +56,7 @@ def test_signs_of_scalars_are_part_of_the_scope():
 def test_without_a_sign_the_domain_is_stated(score):
     verdict = check("gaussian-preservation", Attention(score))
     assert verdict.status == "proved", verdict.reason
-    assert "λ_max(Sigma^(1/2) C Sigma^(1/2)) < 1" in verdict.scope
+    assert f"λ_max(Sigma^(1/2) ({verdict.certificate.statement['domain']}) Sigma^(1/2)) < 1" in verdict.scope
     assert "first exit from that domain" in verdict.scope
 
 

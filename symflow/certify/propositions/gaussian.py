@@ -208,7 +208,7 @@ class GaussianPreservation(Theorem):
         until = "the maximal interval of existence of the system"
         if record["domain"] is not None:
             root = f"{covariance}^(1/2)"
-            where = f"every {covariance} ⪰ 0 with λ_max({root} C {root}) < 1, C = {record['domain']}"
+            where = f"every {covariance} ⪰ 0 with λ_max({root} ({record['domain']}) {root}) < 1"
             until = "times up to the first exit from that domain or the end of existence"
         signs = [f"{name} {_SIGNS[sign]}" for name, sign in sorted(record["signs"].items())]
         parts = [
