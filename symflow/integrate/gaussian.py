@@ -109,7 +109,7 @@ def _symmetric(sigma: Array) -> Array:
         raise InputError(
             f"cov is not symmetric: cov[{i}, {j}] = {sigma[i, j]:.17g} but cov[{j}, {i}] = {sigma[j, i]:.17g}"
         )
-    return 0.5 * (sigma + sigma.T)
+    return 0.5 * sigma + 0.5 * sigma.T  # halved first: the sum may overflow
 
 
 def _refuse_indefinite(sigma: Array) -> None:

@@ -85,7 +85,7 @@ class MomentLayout:
     def factors(self, states: Array) -> tuple[Array, Array]:
         """Return means (T, d) and factors (T, d, r): the flow keeps the rank, r columns are enough."""
         sigma = states[:, self.d :].reshape(-1, self.d, self.d)
-        factors = [pivoted_cholesky(0.5 * (s + s.T), self.r) for s in sigma]
+        factors = [pivoted_cholesky(0.5 * s + 0.5 * s.T, self.r) for s in sigma]
         return states[:, : self.d].copy(), np.array(factors).reshape(-1, self.d, self.r)
 
     def tolerances(self, atol: Array) -> Array:

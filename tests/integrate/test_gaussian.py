@@ -113,3 +113,10 @@ def test_numbers_come_in_any_iterable_with_an_order() -> None:
     for value, word in (({1, 2}, "set"), ({0: 1}, "dict"), (np.ma.array([1, 2], mask=[0, 1]), "masked")):
         with pytest.raises(InputError, match=f"mean .*{word}"):
             Gaussian(value, np.eye(2))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_covariance_near_the_largest_float_keeps_its_rank() -> None:
+    law = Gaussian([0, 0], np.diag([1.5e308, 1e308]))
+    assert law.rank == 2
+    assert np.allclose(law.factor() @ law.factor().T / 1e308, np.diag([1.5, 1.0]))
