@@ -34,8 +34,9 @@ from symflow.codegen.scalars import scalar_text
 
 #: Names that the template and the statements use themselves.
 _RESERVED = (
-    *("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "work", "print", "capsules", "PyCapsule_New"),
+    *("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "work", "print", "sqrt", "capsules"),
     *("symflow_call", "symflow_linalg", "symflow_entry", "symflow_kernel", "symflow_rhs", "symflow_size"),
+    "PyCapsule_New",
 )
 
 
@@ -175,6 +176,7 @@ class _Function:
     def _constants(self) -> list[str]:
         """Return the coefficients that depend on a scalar parameter, each computed once."""
         scalars = {name: self.names[name] for name in self.program.scalars}
+        scalars |= {size: f"(<double>{self.names[size]})" for size in self.program.dimensions}
         return [f"double {name} = {scalar_text(value, scalars)}" for value, name in self.coefficients.items()]
 
     def _results(self) -> list[str]:

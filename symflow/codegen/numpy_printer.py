@@ -13,6 +13,7 @@ from symflow.codegen.program import (
     Combine,
     Factorise,
     Gemm,
+    Op,
     Operand,
     Program,
     RequirePositive,
@@ -63,7 +64,7 @@ def numpy_source(programs: Iterable[Program], title: str) -> str:
 def _function(program: Program) -> str:
     names = identifiers([*(a.name for a in program.arrays), *program.dimensions], reserved=_RESERVED)
     arguments = ", ".join(names[a.name] for a in (*program.inputs, *program.parameters))
-    scalars = {name: names[name] for name in program.scalars}
+    scalars = {name: names[name] for name in (*program.scalars, *program.dimensions)}
     body = [*_sizes(program, names), *(_statement(op, names, scalars) for op in program.ops)]
     results = ", ".join(names[out.name] for out in program.outputs)
     lines = [f"def {program.name}({arguments}):", *_docstring(program, names)]
@@ -90,12 +91,19 @@ def _docstring(program: Program, names: Mapping[str, str]) -> list[str]:
 def _sizes(program: Program, names: Mapping[str, str]) -> list[str]:
     """Return the statements that read the sizes which a shape in the body needs."""
     needed = {size for op in program.ops if isinstance(op, Combine) for size in _shape_needed(op)}
+    needed |= {symbol.name for op in program.ops for c in _coefficients(op) for symbol in c.free_symbols}
     lines = []
     for size in program.dimensions:
         if size in needed:
             array = next(a for a in (*program.inputs, *program.matrices) if size in (a.rows, a.cols))
             lines.append(f"{names[size]} = {names[array.name]}.shape[{0 if array.rows == size else 1}]")
     return lines
+
+
+def _coefficients(op: Op) -> tuple[Any, ...]:
+    if isinstance(op, Combine):
+        return (op.diagonal, *(term.coefficient for term in op.terms))
+    return (op.alpha,) if isinstance(op, Gemm) else ()
 
 
 def _shape_needed(op: Combine) -> tuple[Size, ...]:
@@ -123,7 +131,7 @@ def _(op: Gemm, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
 def _scaled(coefficient: Any, text: str, scalars: Mapping[str, str]) -> str:
     if coefficient in (ONE, -ONE):
         return text if coefficient == ONE else f"-{text}"
-    return f"{scalar_text(coefficient, scalars)} * {text}"
+    return f"{scalar_text(coefficient, scalars, 'np.sqrt')} * {text}"
 
 
 def _added(parts: list[str]) -> str:

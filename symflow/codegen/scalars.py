@@ -12,20 +12,22 @@ from symflow.errors import InputError
 _EXACT = 2**53  #: integers up to here are doubles
 
 
-def scalar_text(expression: Any, names: Mapping[str, str]) -> str:
+def scalar_text(expression: Any, names: Mapping[str, str], sqrt: str = "sqrt") -> str:
     """Return ``expression`` as text; every number is written as a double, so nothing divides as integers.
 
     Parameters
     ----------
     expression : SymPy expression
-        Rational in the scalar parameters.
+        Rational in scalar parameters, sizes and their square roots.
     names : mapping
-        Identifier of each scalar parameter.
+        Text of each scalar parameter and size, of floating-point type.
+    sqrt : str
+        How the square root is called.
 
     Raises
     ------
     InputError
-        If it is not rational in the scalar parameters.
+        If it is not of that form.
 
     Examples
     --------
@@ -37,19 +39,26 @@ def scalar_text(expression: Any, names: Mapping[str, str]) -> str:
         return _number(expression)
     if isinstance(expression, Symbol):
         if expression.name not in names:
-            raise InputError(f"coefficient {expression} is not a scalar parameter; declare it as one")
+            raise InputError(f"coefficient {expression} is neither a scalar parameter nor a size")
         return names[expression.name]
     if isinstance(expression, Add):
-        return "(" + " + ".join(scalar_text(term, names) for term in expression.as_ordered_terms()) + ")"
+        terms = [scalar_text(term, names, sqrt) for term in expression.as_ordered_terms()]
+        return "(" + " + ".join(terms) + ")"
     if isinstance(expression, Mul):
-        return _product(expression, names)
-    if isinstance(expression, Pow) and expression.exp.is_Integer:
-        base = scalar_text(expression.base, names)
-        power = "*".join([base] * abs(int(expression.exp)))
-        return power if expression.exp > 0 else f"1.0/({power})"
+        return _product(expression, names, sqrt)
+    if isinstance(expression, Pow) and (2 * expression.exp).is_Integer:
+        return _power(scalar_text(expression.base, names, sqrt), int(2 * expression.exp), sqrt)
     raise InputError(
-        f"no code can be generated for the coefficient {expression}; use rational functions of scalars"
+        f"no code can be generated for the coefficient {expression}; "
+        "use rational functions and square roots of scalars"
     )
+
+
+def _power(base: str, halves: int, sqrt: str) -> str:
+    """Return ``base`` to the power of ``halves``/2."""
+    whole, half = divmod(abs(halves), 2)
+    power = "*".join([base] * whole + [f"{sqrt}({base})"] * half)
+    return power if halves > 0 else f"1.0/({power})"
 
 
 def _number(value: Any) -> str:
@@ -62,15 +71,13 @@ def _number(value: Any) -> str:
     return repr(float(value.n(40)))
 
 
-def _product(expression: Any, names: Mapping[str, str]) -> str:
+def _product(expression: Any, names: Mapping[str, str], sqrt: str) -> str:
     number, rest = expression.as_coeff_Mul()
     above = [] if number == 1 else [_number(number)]
     below: list[str] = []
     for factor in rest.as_ordered_factors():
-        inverse = (
-            isinstance(factor, Pow) and factor.exp.is_Integer and factor.exp < 0 and not factor.is_number
-        )
-        (below if inverse else above).append(scalar_text(1 / factor if inverse else factor, names))
+        inverse = isinstance(factor, Pow) and factor.exp.is_negative and not factor.is_number
+        (below if inverse else above).append(scalar_text(1 / factor if inverse else factor, names, sqrt))
     numerator = "*".join(above) or "1.0"
     if not below:
         return numerator

@@ -8,7 +8,7 @@ from functools import lru_cache, singledispatch
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Identity, MatAdd, MatMul, MatrixSymbol, Symbol, Transpose, ZeroMatrix
+from sympy import Expr, Identity, MatAdd, MatMul, MatrixSymbol, Transpose, ZeroMatrix
 
 from symflow.errors import InputError, NormaliserDiverges
 from symflow.integrate.checking import Array, real_array
@@ -203,7 +203,7 @@ def _(expression: MatMul, values: Mapping[str, Array], sizes: Mapping[str, int])
     product = _number(factors[0], values, sizes)
     for factor in factors[1:]:
         product = product @ _number(factor, values, sizes)
-    return _scalar(coefficient, values) * product
+    return _scalar(coefficient, values, sizes) * product
 
 
 @_number.register
@@ -221,9 +221,7 @@ def _length(size: Any, sizes: Mapping[str, int]) -> int:
     return int(size) if size.is_Integer else sizes[size.name]
 
 
-def _scalar(expression: Any, values: Mapping[str, Array]) -> float:
-    return float(
-        expression.subs(
-            {s: float(values[s.name][0]) for s in expression.free_symbols if isinstance(s, Symbol)}
-        )
-    )
+def _scalar(expression: Any, values: Mapping[str, Array], sizes: Mapping[str, int]) -> float:
+    scalars = {s: s.name for s in expression.free_symbols}
+    known = {s: sizes[name] if name in sizes else float(values[name][0]) for s, name in scalars.items()}
+    return float(expression.subs(known))

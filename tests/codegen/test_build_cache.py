@@ -124,6 +124,24 @@ def test_second_process_needs_no_compiler(folder: Path, counter: Path) -> None:
     assert calls(counter) == 1
 
 
+def test_hit_imports_nothing_heavy(folder: Path) -> None:
+    """What a kernel that is there already does not need: expressions, derivations, generators, NumPy."""
+    score = "dot(Q*x, K*y) - norm2(K*y)/sqrt(d)"
+    compile(Attention(score))
+    code = (
+        "import sys, symflow, sympy; before = set(sys.modules); "
+        f"symflow.compile(symflow.Attention({score!r}), backend='compiled'); "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "CC": "", "PATH": "/nonexistent"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True)
+    imported = done.stdout.split()
+    heavy = ("symflow.algebra.grammar", "symflow.algebra.words", "symflow.derive", "symflow.codegen.lower")
+    heavy += ("numpy", "scipy", "Cython", "jinja2", "filelock", "sympy.")
+    assert not [name for name in imported if name.startswith(heavy)]
+    assert "symflow_ext.call" in imported
+
+
 def test_hit_derives_nothing(folder: Path, counter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile(Attention(SCORE))
     monkeypatch.setattr(forms, "_programs", lambda *_: pytest.fail("lowering ran on a cache hit"))

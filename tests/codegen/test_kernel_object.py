@@ -175,6 +175,17 @@ def test_rhs_of_any_stride_is_the_same_to_the_bit(kernel: Kernel) -> None:
         f(0.0, np.ones(13))
 
 
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+def test_sizes_and_roots_in_the_score(backend: str) -> None:
+    """The usual scale 1/√d; a quotient of sizes would be an integer division in C."""
+    found = compile(Attention("dot(Q*x, K*y)/sqrt(d)"), backend=backend)(0.0, MEAN, COV, Q=Q, K=K, V=V)
+    require(found, expected(K.T @ Q, scale=1 / np.sqrt(D)))
+    found = compile(Attention("s/(d + d*d)*dot(x, A*y)*d"), backend=backend)(
+        0.0, MEAN, COV, A=A.T, V=V, s=1.5
+    )
+    require(found, expected(scale=1.5 / (1 + D)))
+
+
 def test_factor_entry_infers_the_rank(kernel: Kernel) -> None:
     f = kernel.rhs({"A": A, "V": V}, entry="factor")
     for rank in (1, 2, 3):

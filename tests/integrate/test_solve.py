@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from symflow import L2, Gaussian, Softmax, solve
+from symflow import L2, Attention, Gaussian, Softmax, solve
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -243,3 +243,14 @@ def test_one_run_does_not_disturb_another() -> None:
     outer = solve(Softmax(), law, {"A": a, "V": v}, (0, 1), callback=callback)
     assert np.array_equal(outer.cov, alone.cov)
     assert all(np.array_equal(run.cov, alone.cov) for run in inner)
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau"])
+def test_a_root_of_the_dimension_scales_score_and_tilt(method: str) -> None:
+    law, params = (
+        Gaussian([1, 0], np.diag([0.5, 1.0])),
+        {"A": -np.eye(2), "V": np.eye(2), "C": np.diag([0.5, -1])},
+    )
+    scaled = solve(Attention("(dot(x, A*y) + dot(y, C*y)/2)/sqrt(d)"), law, params, (0, 1), method=method)
+    plain = Attention("dot(x, A*y) + dot(y, C*y)/2", temperature="sqrt(2)")
+    assert np.allclose(scaled.cov[-1], solve(plain, law, params, (0, 1)).cov[-1], atol=1e-7)
