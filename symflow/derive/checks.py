@@ -16,6 +16,7 @@ import mpmath
 from sympy import (
     Expr,
     Identity,
+    Integer,
     Inverse,
     Matrix,
     Poly,
@@ -272,7 +273,7 @@ def explicit(expression: Any, values: Values, sizes: Values) -> Any:
     """
     table: dict[Any, Any] = {e: eye(_size(e.shape[0], sizes)) for e in expression.atoms(Identity)}
     table |= {e: Matrix.zeros(*(_size(s, sizes) for s in e.shape)) for e in expression.atoms(ZeroMatrix)}
-    table |= values
+    table |= {**{size: Integer(n) for size, n in sizes.items()}, **values}  # a score may be divided by √d
     frozen = {key: v.as_immutable() if hasattr(v, "as_immutable") else v for key, v in table.items()}
     filled = expression.xreplace(frozen).replace(lambda e: isinstance(e, Inverse), _inverse)
     if isinstance(filled, Expr):

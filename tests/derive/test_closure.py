@@ -243,3 +243,10 @@ def test_symbols_without_assumptions_are_read_as_real():
     assert not derivation.mean_rhs.has(Abs, re, im, conjugate)
     assert same(derivation.substitute({"s": 0})[0], V * (I + Symbol("c", real=True) * Sigma * A.T) * alpha)
     assert derivation.check()
+
+
+@pytest.mark.parametrize(
+    "score", ["dot(Q*x, K*y)/sqrt(d)", "(dot(Q*x, K*y) - norm2(K*y))/sqrt(d)", "d*dot(Q*x, K*y)"]
+)
+def test_a_score_that_the_dimension_scales_is_checked_at_every_size(score):
+    assert gaussian_closure(Attention(score)).check()
