@@ -106,6 +106,17 @@ def test_a_user_score_as_sympy_or_text_is_the_same_model():
     assert identical(from_sympy.statement().score, from_text.statement().score)
 
 
+def test_a_symbol_that_its_text_cannot_hold_is_refused():
+    d = Symbol("d")
+    x, y = MatrixSymbol("x", d, 1), MatrixSymbol("y", d, 1)
+    with pytest.raises(InputError, match="score: 'm' is a matrix but would be read as a number"):
+        Attention(x.T * MatrixSymbol("m", d, d) * y)
+    with pytest.raises(InputError, match="value: 'S' is a number but would be read as a matrix"):
+        Attention(x.T * y, Symbol("S") * MatrixSymbol("V", d, d) * y)
+    model = Attention(x.T * MatrixSymbol("M", d, d) * y + MatrixSymbol("c", d, 1).T * y)
+    assert model.parameters == {"M": ("d", "d"), "c": ("d",), "V": ("d", "d")}
+
+
 def test_a_user_parameter_called_A_is_a_parameter_of_the_score():
     statement = Attention("dot(y, A*x) + dot(Q*x, K*y)").statement()
     assert {p.name for p in statement.parameters} == {"A", "Q", "K", "V"}

@@ -23,6 +23,8 @@ class Attention(AttentionModel):
         s(x, y) in the small grammar, e.g. ``"dot(Q*x, K*y) + dot(y, C*y)/2 + dot(c, y)"``, or a
         SymPy scalar (a 1×1 matrix product counts) in symbols of type ``MatrixSymbol`` named x and y.
         Symbols count by their name and stand for real numbers, whatever assumptions they carry.
+        Where the shape of a name does not follow from the expression, a lower-case name in front of a
+        factor is a number, an upper-case name a matrix.
     value : str or SymPy expression, optional
         v(y), an affine vector expression; ``V*y`` by default.
     normalise : str, default "softmax"
@@ -37,7 +39,7 @@ class Attention(AttentionModel):
     GrammarError
         If a text cannot be read or its shapes do not fit.
     InputError
-        If the normalisation is unknown.
+        If the normalisation is unknown, or a name is that of another quantity of every model.
 
     Examples
     --------
@@ -58,10 +60,13 @@ class Attention(AttentionModel):
         super().__post_init__()
         if self.normalise != "softmax":
             raise InputError(f"normalise = {self.normalise!r} is not available; use normalise='softmax'")
-        for name in ("score", "value"):
-            given = getattr(self, name)
+        stated = {name: getattr(self, name) for name in ("score", "value")}
+        for name, given in stated.items():
             object.__setattr__(self, name, "V*y" if given is None else _text(given))
         object.__setattr__(self, "parameters", dict(_inferred(self.score, self.value)))
+        for name, given in stated.items():
+            if not (given is None or isinstance(given, str)):
+                _refuse_misread(name, given, self.parameters)
         for name in ("beta", "temperature"):
             if name in self.parameters:
                 raise InputError(
@@ -76,6 +81,19 @@ def _text(given: Any) -> str:
     from symflow.algebra.grammar import to_text
 
     return to_text(given)
+
+
+def _refuse_misread(where: str, given: Any, parameters: Shapes) -> None:
+    """Refuse a SymPy symbol that the text of its expression cannot hold: text knows shapes by custom only."""
+    kinds = ("a number", "a vector", "a matrix")
+    for symbol in sorted(given.free_symbols, key=str):
+        axes = sum(size != 1 for size in getattr(symbol, "shape", ()))
+        read = len(parameters.get(symbol.name, ()))
+        if symbol.name in parameters and axes != read:
+            raise InputError(
+                f"{where}: {symbol.name!r} is {kinds[axes]} but would be read as {kinds[read]}; before a "
+                "factor a lower-case name is a number and an upper-case name a matrix, so rename the symbol"
+            )
 
 
 @functools.cache
