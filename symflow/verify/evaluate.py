@@ -18,6 +18,7 @@ from sympy import (
     Add,
     Expr,
     Identity,
+    Integer,
     Inverse,
     MatAdd,
     MatMul,
@@ -72,6 +73,8 @@ class Evaluator(ABC):
         return int(dimension.subs({s: self.sizes[s.name] for s in dimension.free_symbols}))
 
     def _visit(self, expr: Any) -> Any:
+        if isinstance(expr, Symbol) and expr.name in self.sizes:  # a score may be divided by √d
+            return self.number(Integer(self.sizes[expr.name]))
         if isinstance(expr, MatrixSymbol | Symbol):
             return self.symbol(expr)
         if isinstance(expr, Number | NumberSymbol):

@@ -228,7 +228,9 @@ def _gentle_horizon(subject: Subject, point: Point) -> float:
 
 
 def _as_context(matrix: Any, ctx: Any) -> Any:
-    return ctx.matrix([[ctx.mpf(int(v.p)) / int(v.q) for v in matrix.row(i)] for i in range(matrix.rows)])
+    """Return a matrix of exact numbers, rational or algebraic, in the arithmetic of ``ctx``."""
+    entries = [ctx.mpf(str(entry.evalf(ctx.dps + 5))) for entry in matrix]
+    return ctx.matrix([entries[i : i + matrix.cols] for i in range(0, len(entries), matrix.cols)])
 
 
 def _largest_gap(computed: Any, expected: Any, scales: tuple[float, ...]) -> float:

@@ -204,3 +204,13 @@ def test_a_large_beta_stays_within_the_tolerance(model):
     for point in adversarial_points(subject.flow, 3, 0):
         sharp = replace(point, params={**point.params, "beta": np.array(50.0)})
         assert Scale.at(subject.flow, sharp).ulps(drift(subject.compiled, sharp)) < 64
+
+
+def test_a_score_that_a_root_of_the_dimension_scales():
+    """1/√d is neither rational nor a parameter."""
+    model = Attention("(dot(Q*x, K*y) + dot(y, C*y)/2)/sqrt(d)")
+    subject = Subject.of(model, frozenset({"Q", "K", "V", "C"}))
+    named = ("exact_values", "printed_values", "components", "quadrature_on_the_line")
+    rows = [witness(subject, 0) for witness in WITNESSES if witness.__name__ in named]
+    assert len(rows) == len(named)
+    assert all(row.passed for row in rows)
