@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from machine import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -81,23 +82,6 @@ def measured(runs: int, bytecode: Path) -> list[Row]:
         times = measure(model, names, runs, bytecode)
         rows.append((f"{label}, shipped or cached", times["cached"], CACHED_TARGET))
     return rows
-
-
-def machine() -> dict[str, str]:
-    """Return what the numbers depend on."""
-    from symflow.codegen.build import compiler
-    from symflow.codegen.versions import installed_versions
-
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "?")
-    versions = " ".join(f"{name} {version}" for name, version in installed_versions().items())
-    cores, load = os.cpu_count(), os.getloadavg()[0]
-    return {
-        "machine": f"{model}, {cores} cores, load {load:.2f}",
-        "python": f"{platform.python_version()}, {platform.platform()}",
-        "versions": versions,
-        "compiler": str(compiler()),
-    }
 
 
 def main() -> None:
