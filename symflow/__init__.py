@@ -31,8 +31,14 @@ if TYPE_CHECKING:
     from symflow.integrate.trajectory import Trajectory as Trajectory
     from symflow.integrate.weights import load_attention as load_attention
     from symflow.models.attention.l2 import L2 as L2
+    from symflow.models.attention.linear import Linear as Linear
+    from symflow.models.attention.sigmoid import Sigmoid as Sigmoid
+    from symflow.models.attention.sinkhorn import Sinkhorn as Sinkhorn
     from symflow.models.attention.softmax import Softmax as Softmax
+    from symflow.models.attention.unnormalised import Unnormalised as Unnormalised
     from symflow.models.attention.user import Attention as Attention
+    from symflow.models.combinators.masked import Masked as Masked
+    from symflow.models.combinators.multihead import MultiHead as MultiHead
     from symflow.references import cite as cite
     from symflow.spec import load_spec as load_spec
 
@@ -45,6 +51,12 @@ _HOME = {
     "Gaussian": "symflow.integrate.gaussian",
     "Kernel": "symflow.codegen.kernel",
     "L2": "symflow.models.attention.l2",
+    "Linear": "symflow.models.attention.linear",
+    "Masked": "symflow.models.combinators.masked",
+    "MultiHead": "symflow.models.combinators.multihead",
+    "Sigmoid": "symflow.models.attention.sigmoid",
+    "Sinkhorn": "symflow.models.attention.sinkhorn",
+    "Unnormalised": "symflow.models.attention.unnormalised",
     "Softmax": "symflow.models.attention.softmax",
     "Trajectory": "symflow.integrate.trajectory",
     "Verdict": "symflow.certify.verdict",
@@ -69,8 +81,14 @@ __all__ = [
     "Derivation",
     "Gaussian",
     "Kernel",
+    "Linear",
+    "Masked",
+    "MultiHead",
+    "Sigmoid",
+    "Sinkhorn",
     "Softmax",
     "Trajectory",
+    "Unnormalised",
     "Verdict",
     "__version__",
     "check",

@@ -11,7 +11,20 @@ from symflow.codegen.versions import digest, generator_hash
 #: Factor of the score: kernels keep both as arguments, whatever numbers the model has.
 SCALE = ("beta", "temperature")
 
-_DECLARED = ("name", "score", "value", "output", "normalise", "parameters", "biases", "space")
+_DECLARED = (
+    "name",
+    "score",
+    "kernel",
+    "value",
+    "output",
+    "prefactor",
+    "normalise",
+    "parameters",
+    "biases",
+    "space",
+    "sign",
+    "feed_forward",
+)
 _ONLY_SHOWN = ("title", "reference")
 
 #: Methods by which declared lines become a statement.
@@ -36,8 +49,9 @@ def declared(model: Any) -> str:
     from symflow.models.attention.model import AttentionModel
 
     names = [f.name for f in dataclasses.fields(model)] if dataclasses.is_dataclass(model) else []
-    shown = {*SCALE, *_ONLY_SHOWN}
+    shown = {*SCALE, *_ONLY_SHOWN, "diffusion"}
     lines = {name: _plain(getattr(model, name)) for name in (*names, *_DECLARED) if name not in shown}
+    lines["noise"] = not model.noise.is_zero
     if any(getattr(type(model), name, None) is not getattr(AttentionModel, name) for name in _DECIDING):
         symbolic = model.with_symbolic_scale()
         lines["statements"] = [str(symbolic.statement(given)) for given in symbolic.parametrisations()]

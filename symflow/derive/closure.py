@@ -124,7 +124,7 @@ def _affine_velocity(statement: Statement, alpha: MatrixSymbol, sigma: MatrixSym
             f"{statement.name}: whether Gaussians are preserved is undecided: {error}. "
             "The closure needs a score yᵀBx + ½yᵀCy + cᵀy + r(x) and an affine value"
         ) from error
-    shift = MatAdd(shift, statement.output).doit()
+    shift = MatAdd(shift, statement.background).doit()
     gain = product(weight, _gain(form, sigma))
     field = total(product(weight, tilted_mean(form, alpha, sigma, x)), shift)
     constant = total(
@@ -169,7 +169,7 @@ def _steps(
 
 def _definition(model: AttentionModel, statement: Statement) -> Step:
     weights = r"e^{s(x,y)}"
-    value, output = latex(statement.value), statement.output
+    value, output = latex(statement.value), statement.background
     if statement.value.is_MatAdd:
         value = rf"({value})"
     tail = "" if output.is_ZeroMatrix else f" + {latex(output)}"
@@ -256,7 +256,7 @@ def _velocity_step(statement: Statement, velocity: _AffineVelocity, flow: Flow) 
         reference="",
         check=LatticeQuadrature(
             statement.score,
-            MatAdd(statement.value, statement.output).doit(),
+            MatAdd(statement.value, statement.background).doit(),
             velocity.field,
             statement.y,
             alpha,

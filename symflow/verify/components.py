@@ -105,7 +105,7 @@ def _velocity(
     score = _polynomial(expand(statement.score), y)
     centre = _complete_the_square(score + _gaussian_exponent(mean, cov, y), y, statement.name)
     average = expand(statement.value).subs(dict(zip(y, centre, strict=True)), simultaneous=True)
-    return (average + expand(statement.output)).applyfunc(lambda e: e.expand())
+    return (average + expand(statement.background)).applyfunc(lambda e: e.expand())
 
 
 def _gaussian_exponent(mean: Any, cov: Any, y: Any) -> Any:

@@ -57,7 +57,7 @@ def velocity_at_fifty_digits(
         weight = ctx.exp(exponent(node) - peak)
         mass += weight
         moment += weight * evaluate(statement.value, node)[0, 0]
-    return moment / mass + evaluate(statement.output, mean)[0, 0]
+    return moment / mass + evaluate(statement.background, mean)[0, 0]
 
 
 class _Line(Exact):
@@ -158,7 +158,7 @@ def _weighted(
     mass = weight.sum()
     mean = weight @ image / mass
     error = np.sqrt((weight**2) @ (image - mean) ** 2) / mass
-    return mean + Batched(values, sizes)(statement.output)[:, 0], error
+    return mean + Batched(values, sizes)(statement.background)[:, 0], error
 
 
 def _differences(function: Any, at: Array, step: float) -> tuple[Array, Array]:

@@ -9,10 +9,11 @@ from sympy import MatrixSymbol, Rational, Symbol, sqrt
 from symflow.algebra.words import identical
 from symflow.errors import GrammarError, InputError
 from symflow.models.attention.l2 import L2
-from symflow.models.attention.model import AttentionModel, exact_scalar
+from symflow.models.attention.model import AttentionModel
 from symflow.models.attention.softmax import Softmax
 from symflow.models.attention.user import Attention
 from symflow.models.registry import attention_model, attention_models
+from symflow.models.scalars import exact_scalar
 
 
 def test_the_registry_finds_the_shipped_variants_by_scanning():
@@ -128,8 +129,8 @@ def test_text_is_data():
 
 
 def test_an_unknown_normalisation_is_refused():
-    with pytest.raises(InputError, match="normalise = 'none'"):
-        Attention("dot(y, A*x)", normalise="none")
+    with pytest.raises(InputError, match="normalise = 'gumbel'"):
+        Attention("dot(y, A*x)", normalise="gumbel")
 
 
 @pytest.mark.parametrize("name", ["beta", "temperature"])

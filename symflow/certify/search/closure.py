@@ -130,7 +130,11 @@ class _Setting:
     @property
     def model_terms(self) -> dict[str, Any]:
         """The fields of a ``gaussian-solution`` judgement."""
-        own = {"score": self.statement.score, "value": self.statement.value, "output": self.statement.output}
+        own = {
+            "score": self.statement.score,
+            "value": self.statement.value,
+            "output": self.statement.background,
+        }
         return {**own, "mean_rhs": self.system.mean_rhs, "cov_rhs": self.system.cov_rhs}
 
     def record(self) -> dict[str, Any]:
@@ -154,7 +158,7 @@ def _write_proof(chain: ChainWriter, s: _Setting) -> None:
     mean_line = _write_mean(chain, s, centred)
     velocity = chain.equal(
         "combination",
-        _sum(s.statement.output, average),
+        _sum(s.statement.background, average),
         _sum(s.system.mean_rhs, s.system.gradient * (s.statement.x - s.system.mean)),
         (mean_line,),
         before=[s.slope],

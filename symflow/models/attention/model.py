@@ -6,27 +6,30 @@ What builds expressions is imported where one is built: a model whose kernel exi
 from __future__ import annotations
 
 import functools
-import math
-import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, Identity, Inverse, Rational, Symbol, ZeroMatrix, sympify
+from sympy import Expr, Identity, Integer, Inverse, MatAdd, Symbol, ZeroMatrix
 
 from symflow.algebra.symbols import dimension, matrix, vector
-from symflow.errors import GrammarError, InputError
+from symflow.errors import InputError
+from symflow.models.scalars import exact_scalar
 
 if TYPE_CHECKING:
-    from symflow.models.statement import Statement
+    from symflow.models.statement import Family, Statement
 
 Shapes = Mapping[str, tuple[str, ...]]
 NO_SHAPES: Shapes = MappingProxyType({})
+#: Name of the leading axis of parameters that every head has of its own.
+FAMILY = "H"
+FEED_FORWARD: Shapes = MappingProxyType({"W": ("d", "d"), "c": ("d",)})
 
-#: The two scalars that every attention model has; kernels carry them as arguments.
+#: Scalars that kernels carry as arguments: the first two always, the third where there is noise.
 BETA = Symbol("beta", nonnegative=True)
 TEMPERATURE = Symbol("temperature", positive=True)
+DIFFUSION = Symbol("diffusion", nonnegative=True)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,12 @@ class AttentionModel:
         Temperature, > 0.
     space : str, default "euclidean"
         Where tokens live; this version has Gaussians on ℝᵈ only.
+    sign : int, default 1
+        Factor 1, 0 or −1 of the attention term.
+    feed_forward : bool, default False
+        Add an affine feed-forward layer ``W*x + c`` to the velocity; W (d, d) and c (d,) are parameters.
+    diffusion : int, float, str or SymPy expression, default 0
+        ε ≥ 0 of an idiosyncratic noise √(2ε)dW.
 
     Raises
     ------
@@ -54,13 +63,18 @@ class AttentionModel:
     beta: Any = field(default=1, kw_only=True)
     temperature: Any = field(default=1, kw_only=True)
     space: str = field(default="euclidean", kw_only=True)
+    sign: int = field(default=1, kw_only=True)
+    feed_forward: bool = field(default=False, kw_only=True)
+    diffusion: Any = field(default=0, kw_only=True)
 
     # What a variant declares. Without annotations, so that they are not constructor arguments.
     name = ""
     title = ""
     score = ""
+    kernel = "exp(s)"  # a function of the score s
     value = ""
     output = ""
+    prefactor = "1"  # may contain the temperature
     normalise = "softmax"
     parameters = NO_SHAPES
     biases = NO_SHAPES
@@ -74,7 +88,11 @@ class AttentionModel:
                 f"name = {self.name!r} becomes part of file names and generated code; "
                 "use printable characters other than slash, backslash and double quote"
             )
-        for name, allow_zero in (("beta", True), ("temperature", False)):
+        if self.sign not in (-1, 0, 1) or isinstance(self.sign, bool):
+            raise InputError(f"sign = {self.sign!r} must be 1, 0 or -1, the factor of the attention term")
+        if not isinstance(self.feed_forward, bool):
+            raise InputError(f"feed_forward = {self.feed_forward!r} must be True or False")
+        for name, allow_zero in (("beta", True), ("temperature", False), ("diffusion", True)):
             exact = exact_scalar(name, getattr(self, name), allow_zero=allow_zero)
             if isinstance(getattr(self, name), str):  # text becomes the number it means
                 object.__setattr__(self, name, exact)
@@ -85,9 +103,15 @@ class AttentionModel:
         beta = exact_scalar("beta", self.beta, allow_zero=True)
         return beta / exact_scalar("temperature", self.temperature, allow_zero=False)
 
+    @property
+    def noise(self) -> Expr:
+        """The exact ε of the idiosyncratic noise."""
+        return exact_scalar("diffusion", self.diffusion, allow_zero=True)
+
     def with_symbolic_scale(self) -> AttentionModel:
-        """Return the same model with the symbols ``beta`` and ``temperature`` in place of numbers."""
-        return replace(self, beta=BETA, temperature=TEMPERATURE)
+        """Return the same model with symbols for ``beta``, ``temperature`` and a nonzero ``diffusion``."""
+        diffusion = 0 if self.noise.is_zero else DIFFUSION
+        return replace(self, beta=BETA, temperature=TEMPERATURE, diffusion=diffusion)
 
     def accepts_product(self) -> bool:
         """Whether ``A = KᵀQ`` alone determines the score.
@@ -103,7 +127,12 @@ class AttentionModel:
         if self.accepts_product():
             bare.insert(0, frozenset(self.parameters) - {"Q", "K"} | {"A"})
         affine = [names | frozenset(self.biases) for names in bare] if self.biases else []
-        return (*bare, *affine)
+        return tuple(names | frozenset(self._layer) for names in (*bare, *affine))
+
+    @property
+    def _layer(self) -> Shapes:
+        """Shapes of the parameters of the feed-forward layer."""
+        return FEED_FORWARD if self.feed_forward else NO_SHAPES
 
     def statement(self, given: Iterable[str] | None = None) -> Statement:
         """Return the definition at symbolic size for the parameters that are given.
@@ -120,7 +149,7 @@ class AttentionModel:
             If a name is unknown or missing, or if A is given where it is not enough.
         """
         from symflow.algebra.grammar import parse
-        from symflow.models.statement import Statement
+        from symflow.models.statement import Head, Statement
 
         names = self.parametrisations()[0] if given is None else frozenset(given)
         self._refuse_unusable(names)
@@ -133,29 +162,67 @@ class AttentionModel:
         value = parse(self.value, scope)
         if value.has(x):
             raise InputError(f"value = {self.value!r} of {self.name} contains x; it averages a function of y")
+        score = self.scale * parse(self.score, scope)
+        head = Head(
+            score=score,
+            kernel=parse(self.kernel, {"s": score}),
+            value=value,
+            normalise=self.normalise,
+            prefactor=self._factor(),
+            family=self._family(symbols),
+        )
         return Statement(
             name=self._label(product, with_biases),
-            score=self.scale * parse(self.score, scope),
-            value=value,
-            output=parse(self.output, scope) if self.output else ZeroMatrix(dimension("d"), 1),
-            normalise=self.normalise,
+            heads=(head,),
+            background=self._background(scope),
+            diffusion=self.noise,
             x=x,
             y=y,
             parameters=(*parameters, *self._free_scalars()),
-            dimensions=_sizes(parameters),
+            dimensions=_sizes(parameters, head.family),
             reference=self.reference,
         )
 
+    def _family(self, symbols: Mapping[str, Any]) -> Family | None:
+        """Return which symbols stand for one of several heads."""
+        from symflow.models.statement import Family
+
+        shapes = {**self.parameters, **self.biases}
+        own = [symbols[name] for name, shape in shapes.items() if shape[:1] == (FAMILY,)]
+        members = tuple(symbol for symbol in own if symbol.is_symbol)
+        return Family(members, dimension(FAMILY)) if members else None
+
+    def _factor(self) -> Expr:
+        from symflow.algebra.grammar import parse
+
+        temperature = exact_scalar("temperature", self.temperature, allow_zero=False)
+        return Integer(self.sign) * parse(self.prefactor, {"temperature": temperature})
+
+    def _background(self, scope: Mapping[str, Any]) -> Any:
+        """Return what is added to the average: the output bias, and ``W*x + c``."""
+        from symflow.algebra.grammar import parse
+
+        texts = [self.output] * bool(self.output) + ["W*x + c"] * self.feed_forward
+        return MatAdd(ZeroMatrix(dimension("d"), 1), *(parse(text, scope) for text in texts)).doit()
+
     def _label(self, product: bool, with_biases: bool) -> str:
         form = "A" if product else "QK" if {"Q", "K"} <= set(self.parameters) else ""
-        return "-".join(part for part in (self.name, form, "affine" if with_biases else "") if part)
+        marks: dict[str, object] = {
+            form: form,
+            "affine": with_biases,
+            "repulsive": self.sign == -1,
+            "off": self.sign == 0,
+            "layer": self.feed_forward,
+            "noise": not self.noise.is_zero,
+        }
+        return "-".join((self.name, *(mark for mark, present in marks.items() if present)))
 
     def _symbols(self, product: bool, with_biases: bool) -> dict[str, Any]:
         """Map every name of the declared texts to its symbol, to I, or to zero."""
         inner = {"k": "d"} if product else {}
         shapes = {
             name: tuple(inner.get(size, size) for size in shape)
-            for name, shape in (*self.parameters.items(), *self.biases.items())
+            for name, shape in (*self.parameters.items(), *self.biases.items(), *self._layer.items())
         }
         symbols: dict[str, Any] = {name: _symbol(name, shape) for name, shape in shapes.items()}
         if product:
@@ -166,14 +233,19 @@ class AttentionModel:
         return symbols
 
     def _free_scalars(self) -> tuple[Symbol, ...]:
-        return tuple(sorted(self.scale.free_symbols, key=lambda s: s.name))
+        free = self.scale.free_symbols | self._factor().free_symbols | self.noise.free_symbols
+        return tuple(sorted(free, key=lambda s: (s == DIFFUSION, s.name)))
 
     def _gives_product(self, names: frozenset[str]) -> bool:
         """Whether A stands for KᵀQ, and is not a parameter of the score itself."""
         return "A" in names and "A" not in self.parameters
 
     def _refuse_unusable(self, names: frozenset[str]) -> None:
-        known = [*self.parameters, *self.biases, "A"]
+        known = [*self.parameters, *self.biases, *self._layer, "A"]
+        for name in self._layer.keys() & {*self.parameters, *self.biases}:
+            raise InputError(
+                f"{name!r} is a parameter of {self.name} and of the feed-forward layer; rename it"
+            )
         for name in sorted(names - set(known)):
             raise InputError(
                 f"parameter {name!r} is unknown to {self.name}.{_suggestion(name, known)} "
@@ -182,8 +254,8 @@ class AttentionModel:
         product = self._gives_product(names)
         if product:
             self._refuse_product(names)
-        required = set(self.parameters) - ({"Q", "K"} if product else set())
-        missing = [name for name in self.parameters if name in required - names]
+        required = {*self.parameters, *self._layer} - ({"Q", "K"} if product else set())
+        missing = [name for name in (*self.parameters, *self._layer) if name in required - names]
         if missing:
             choice = (
                 " (or A = KᵀQ for Q and K)" if {"Q", "K"} & set(missing) and self.accepts_product() else ""
@@ -202,54 +274,6 @@ class AttentionModel:
             )
 
 
-def exact_scalar(name: str, value: Any, *, allow_zero: bool) -> Expr:
-    """Return ``value`` as an exact SymPy scalar: a float stands for its decimal literal.
-
-    Raises
-    ------
-    InputError
-        If the value is not a finite real number in its domain.
-
-    Examples
-    --------
-    >>> exact_scalar("beta", 0.1, allow_zero=True)
-    1/10
-    """
-    bound = "≥ 0" if allow_zero else "> 0"
-    if isinstance(value, str):
-        value = _read_scalar(name, value)
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Expr)):
-        raise InputError(f"{name} = {value!r} is not a number; give a number {bound}")
-    if isinstance(value, numbers.Rational):
-        value = Rational(value)
-    elif not isinstance(value, Expr):
-        if not math.isfinite(value):
-            raise InputError(f"{name} = {value!r} is not finite; give a number {bound}")
-        value = Rational(repr(float(value)))
-    exact = sympify(value)
-    if (
-        exact.is_extended_real is False
-        or exact.is_infinite
-        or exact.is_negative
-        or (exact.is_zero and not allow_zero)
-    ):
-        raise InputError(f"{name} = {value} is out of its domain; give a number {bound}")
-    if exact.is_number and (math.isinf(float(exact)) or (exact.is_positive and float(exact) == 0.0)):
-        raise InputError(
-            f"{name} is a number beyond floating-point numbers; give a number {bound} within them"
-        )
-    return exact
-
-
-def _read_scalar(name: str, text: str) -> Any:
-    from symflow.algebra.grammar import parse
-
-    try:
-        return parse(text, {})
-    except GrammarError as error:
-        raise GrammarError(f"{name}: {error}", error.text, error.position) from error
-
-
 def _suggestion(name: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
@@ -257,19 +281,19 @@ def _suggestion(name: str, known: list[str]) -> str:
 
 
 def _symbol(name: str, shape: tuple[str, ...]) -> Any:
-    sizes = [dimension(size) for size in shape]
+    sizes = [dimension(size) for size in shape if size != FAMILY]
     if not sizes:
         return Symbol(name, real=True)
     return vector(name, sizes[0]) if len(sizes) == 1 else matrix(name, *sizes)
 
 
-def _sizes(parameters: tuple[Any, ...]) -> tuple[Symbol, ...]:
+def _sizes(parameters: tuple[Any, ...], family: Family | None) -> tuple[Symbol, ...]:
     """Return the symbolic sizes in order of appearance, ``d`` first."""
     sizes = dict.fromkeys([dimension("d")])
     for parameter in parameters:
         for size in getattr(parameter, "shape", ()):
             sizes |= dict.fromkeys(size.free_symbols)
-    return tuple(sizes)
+    return tuple(sizes) if family is None else (*sizes, family.count)
 
 
 def _freeze(shapes: Shapes) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from symflow.algebra.text.signature import is_settled_by_shapes, signature
 from symflow.errors import GrammarError, InputError
 from symflow.models.attention.model import AttentionModel, Shapes
+from symflow.models.statement import NORMALISATIONS
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,9 @@ class Attention(AttentionModel):
     r"""A user's own mechanism: the score in the vectors ``x``, ``y`` and named matrix parameters.
 
     .. math:: \Gamma_\mu(x) = \frac{\int v(y)\,e^{s(x,y)}\,d\mu(y)}{\int e^{s(x,y)}\,d\mu(y)}
+
+    for ``normalise="softmax"``; with ``"sinkhorn"`` the weights are the doubly stochastic scaling of
+    e^{s(x,y)}, and with ``"none"`` the score itself is the weight, :math:`\int v(y)\,s(x,y)\,d\mu(y)`.
 
     Parameters
     ----------
@@ -28,7 +32,7 @@ class Attention(AttentionModel):
     value : str or SymPy expression, optional
         v(y), an affine vector expression; ``V*y`` by default.
     normalise : str, default "softmax"
-        How the weights are normalised.
+        ``"softmax"``, ``"sinkhorn"`` or ``"none"``.
     beta, temperature : default 1
         The effective score is ``beta/temperature`` times ``score``.
     name : str, default "attention"
@@ -55,11 +59,13 @@ class Attention(AttentionModel):
     title: str = field(default="User-defined attention", kw_only=True)
     reference: str = field(default="", kw_only=True)
     parameters: Shapes = field(init=False, repr=False, hash=False, compare=False)
+    kernel: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.normalise != "softmax":
-            raise InputError(f"normalise = {self.normalise!r} is not available; use normalise='softmax'")
+        if self.normalise not in NORMALISATIONS:
+            raise InputError(f"normalise = {self.normalise!r} is unknown; use {', '.join(NORMALISATIONS)}")
+        object.__setattr__(self, "kernel", "s" if self.normalise == "none" else "exp(s)")
         stated = {name: getattr(self, name) for name in ("score", "value")}
         for name, given in stated.items():
             object.__setattr__(self, name, "V*y" if given is None else _text(given))

@@ -1,0 +1,78 @@
+"""Sums over a family of matrices: one expression in the h-th members, summed over h.
+
+A member is an ordinary matrix symbol that stands for the h-th slice of an array with a leading axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sympy import MatrixExpr, MatrixSymbol, Symbol, Tuple, ZeroMatrix
+
+from symflow.errors import InputError
+
+
+class FamilySum(MatrixExpr):  # type: ignore[misc]  # SymPy is untyped
+    r"""The sum of a matrix expression over a family.
+
+    .. math:: \sum_{h=1}^{H} f(X^{(1)}_h, X^{(2)}_h, \dots)
+
+    Parameters
+    ----------
+    body : MatrixExpr
+        The summand, in which every symbol of ``members`` stands for its h-th matrix.
+    members : iterable of MatrixSymbol
+        What depends on h; sorted by name.
+    count : Symbol or Integer
+        H, a symbolic size.
+
+    Raises
+    ------
+    InputError
+        If a member is not a matrix symbol.
+
+    Examples
+    --------
+    >>> from symflow.algebra.symbols import dimension, matrix
+    >>> d, H = dimension("d"), dimension("H")
+    >>> V, S = matrix("V", d, d), matrix("S", d, d)
+    >>> FamilySum(V * S, (V,), H).shape
+    (d, d)
+    """
+
+    def __new__(cls, body: Any, members: Iterable[Any], count: Any) -> Any:
+        """Sort the members, so that equal sums are equal objects."""
+        kept = sorted(set(members), key=lambda symbol: str(symbol.name))
+        wrong = [member for member in kept if not isinstance(member, MatrixSymbol)]
+        if wrong:
+            raise InputError(f"members takes matrix symbols, got {wrong[0]}")
+        return MatrixExpr.__new__(cls, body, Tuple(*kept), count)
+
+    @property
+    def body(self) -> Any:
+        """The summand."""
+        return self.args[0]
+
+    @property
+    def members(self) -> tuple[MatrixSymbol, ...]:
+        """The symbols that depend on h, sorted by name."""
+        return tuple(self.args[1])
+
+    @property
+    def count(self) -> Symbol:
+        """How many summands there are."""
+        return self.args[2]
+
+    @property
+    def shape(self) -> tuple[Any, Any]:
+        """The shape of the summand."""
+        return self.body.shape  # type: ignore[no-any-return]
+
+    def _eval_transpose(self) -> Any:
+        return FamilySum(self.body.T, self.members, self.count)
+
+    def doit(self, **hints: Any) -> Any:
+        """Return the sum with its summand evaluated; a sum of zeros is zero."""
+        body = self.body.doit(**hints) if hints.get("deep", True) else self.body
+        return ZeroMatrix(*body.shape) if body.is_ZeroMatrix else FamilySum(body, self.members, self.count)

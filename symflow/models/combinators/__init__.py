@@ -1,0 +1,1 @@
+"""Models made of models: several heads, causal masks."""
