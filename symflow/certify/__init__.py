@@ -6,7 +6,7 @@
 `recheck`          the independent re-check
 `propositions/`    what a claim id says, computed from the statement that a certificate stores
 `kinds/`           one module per kind of proof object, each with its own replay
-`rules/`, `lemmas` exact rules of inference; the closed list of cited facts
+`rules/`, `lemmas/` exact rules of inference; the closed list of cited facts
 `search/`          finds proofs; shares no code with the replay
 =================  ============================================================================
 """

@@ -1,49 +1,16 @@
-r"""The closed list of facts of analysis that certificates may use, each with its source.
-
-Everything else in a certificate is exact algebra. A verdict lists the lemmas it used in ``assumes``; the
-replay checks the hypotheses of each lemma, line by line, before it grants the conclusion.
-"""
+"""Facts about averages against a Gaussian, and about affine flows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sympy import Rational
 
-from symflow.certify.rules.rule import Inference, Rule
+from symflow.certify.lemmas.lemma import lemma
+from symflow.certify.rules.rule import Inference
 from symflow.certify.terms import Rejected, as_scalar, multiply, quadratic, shape_of, total, transposed
 
 _HALF = Rational(1, 2)
-
-
-@dataclass(frozen=True)
-class Lemma:
-    r"""A cited fact.
-
-    Attributes
-    ----------
-    name : str
-        As written in certificates and in ``Verdict.assumes``.
-    title : str
-        For readers.
-    statement : str
-        The precise statement, LaTeX text.
-    hypotheses : tuple of str
-        What the premises of a line that uses it must be, in order.
-    citation : str
-        Where it is proved.
-    rule : Rule
-        Checks the hypotheses and the conclusion of a line.
-    """
-
-    name: str
-    title: str
-    statement: str
-    hypotheses: tuple[str, ...]
-    citation: str
-    rule: Rule
 
 
 def _gaussian_integral(line: Inference) -> None:
@@ -135,67 +102,52 @@ def _affine_pushforward(line: Inference) -> None:
     line.same(congruence["cov_rhs"], done["cov_rhs"], "premise 4 has another cov_rhs")
 
 
-def _lemma(
-    name: str,
-    title: str,
-    statement: str,
-    hypotheses: tuple[str, ...],
-    citation: str,
-    check: Callable[[Inference], None],
-    arguments: tuple[str, ...] = (),
-) -> Lemma:
-    return Lemma(name, title, statement, hypotheses, citation, Rule(name, title, check, arguments))
-
-
-LEMMAS: dict[str, Lemma] = {
-    lemma.name: lemma
-    for lemma in (
-        _lemma(
-            "gaussian-integral",
-            "Gaussian integral",
-            r"Let $\Sigma = FF^\top$ and $\mu = \mathcal{N}(\alpha, \Sigma)$, the law of $\alpha + Fz$ with "
-            r"$z \sim \mathcal{N}(0, I)$. If $s(x, \alpha + Fz) - \tfrac12 |z|^2 = -\tfrac12 (z - "
-            r"\zeta)^\top T (z - \zeta) + \kappa$ with $T \succ 0$ and $T, \zeta, \kappa$ free of $z$, then "
-            r"$e^{s(x,\cdot)}$ is $\mu$-integrable, under the normalised weight $z$ has law "
-            r"$\mathcal{N}(\zeta, T^{-1})$, and $y \mapsto Wy + w$ has the average $W(\alpha + F\zeta) + w$.",
-            ("Σ = FFᵀ", "the completed square", "T ≻ 0", "the value is affine in the key"),
-            "Anderson, An Introduction to Multivariate Statistical Analysis, 3rd ed. (2003), Section 2.3",
-            _gaussian_integral,
-            ("centre", "rest", "slope", "offset"),
-        ),
-        _lemma(
-            "cauchy-lipschitz",
-            "Cauchy–Lipschitz",
-            "A vector field that is continuous in time and smooth on an open set has from every start one "
-            "maximal solution. The inverses in the field were shown to exist on the domain of the claim; "
-            "invertibility is an open condition, so the field is smooth on a neighbourhood of it, and a "
-            r"right-hand side $L\Sigma + \Sigma L^\top$ keeps symmetric matrices symmetric.",
-            ("covariance' = LΣ + ΣLᵀ",),
-            "Hartman, Ordinary Differential Equations (1964), Theorems II.1.1 and II.3.1",
-            _cauchy_lipschitz,
-            ("gradient",),
-        ),
-        _lemma(
-            "liouville",
-            "Linear flows and Liouville's formula",
-            r"Let $\Sigma' = L(t)\Sigma + \Sigma L(t)^\top$ with $L$ continuous on an interval, and $\Phi' "
-            r"= L\Phi$, $\Phi(0) = I$. Then $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^\top$, and $\det\Phi(t) = "
-            r"\exp\int_0^t \operatorname{tr} L \neq 0$.",
-            ("a maximal solution", "covariance' = LΣ + ΣLᵀ"),
-            "Hartman, Ordinary Differential Equations (1964), Theorem IV.1.2",
-            _liouville,
-        ),
-        _lemma(
-            "affine-pushforward",
-            "Affine velocities transport Gaussians",
-            r"Let $\alpha' = b$ and $\Sigma' = L\Sigma + \Sigma L^\top$ with $b$, $L$ continuous in time. "
-            r"The flow of the velocity $x \mapsto b + L(x - \alpha)$ is affine and carries "
-            r"$\mathcal{N}(\alpha(0), \Sigma(0))$ to $\mathcal{N}(\alpha(t), \Sigma(t))$, which therefore "
-            r"solves $\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$ weakly wherever $\Gamma_\mu$ "
-            "is that velocity.",
-            ("the average of the value", "the velocity is affine", "a maximal solution", "Σ(t) = ΦΣ(0)Φᵀ"),
-            "Ambrosio, Gigli, Savaré, Gradient Flows (2008), Lemma 8.1.6",
-            _affine_pushforward,
-        ),
-    )
-}
+FACTS = (
+    lemma(
+        "gaussian-integral",
+        "Gaussian integral",
+        r"Let $\Sigma = FF^\top$ and $\mu = \mathcal{N}(\alpha, \Sigma)$, the law of $\alpha + Fz$ with "
+        r"$z \sim \mathcal{N}(0, I)$. If $s(x, \alpha + Fz) - \tfrac12 |z|^2 = -\tfrac12 (z - "
+        r"\zeta)^\top T (z - \zeta) + \kappa$ with $T \succ 0$ and $T, \zeta, \kappa$ free of $z$, then "
+        r"$e^{s(x,\cdot)}$ is $\mu$-integrable, under the normalised weight $z$ has law "
+        r"$\mathcal{N}(\zeta, T^{-1})$, and $y \mapsto Wy + w$ has the average $W(\alpha + F\zeta) + w$.",
+        ("Σ = FFᵀ", "the completed square", "T ≻ 0", "the value is affine in the key"),
+        "Anderson, An Introduction to Multivariate Statistical Analysis, 3rd ed. (2003), Section 2.3",
+        _gaussian_integral,
+        ("centre", "rest", "slope", "offset"),
+    ),
+    lemma(
+        "cauchy-lipschitz",
+        "Cauchy–Lipschitz",
+        "A vector field that is continuous in time and smooth on an open set has from every start one "
+        "maximal solution. The inverses in the field were shown to exist on the domain of the claim; "
+        "invertibility is an open condition, so the field is smooth on a neighbourhood of it, and a "
+        r"right-hand side $L\Sigma + \Sigma L^\top$ keeps symmetric matrices symmetric.",
+        ("covariance' = LΣ + ΣLᵀ",),
+        "Hartman, Ordinary Differential Equations (1964), Theorems II.1.1 and II.3.1",
+        _cauchy_lipschitz,
+        ("gradient",),
+    ),
+    lemma(
+        "liouville",
+        "Linear flows and Liouville's formula",
+        r"Let $\Sigma' = L(t)\Sigma + \Sigma L(t)^\top$ with $L$ continuous on an interval, and $\Phi' "
+        r"= L\Phi$, $\Phi(0) = I$. Then $\Sigma(t) = \Phi(t)\Sigma(0)\Phi(t)^\top$, and $\det\Phi(t) = "
+        r"\exp\int_0^t \operatorname{tr} L \neq 0$.",
+        ("a maximal solution", "covariance' = LΣ + ΣLᵀ"),
+        "Hartman, Ordinary Differential Equations (1964), Theorem IV.1.2",
+        _liouville,
+    ),
+    lemma(
+        "affine-pushforward",
+        "Affine velocities transport Gaussians",
+        r"Let $\alpha' = b$ and $\Sigma' = L\Sigma + \Sigma L^\top$ with $b$, $L$ continuous in time. "
+        r"The flow of the velocity $x \mapsto b + L(x - \alpha)$ is affine and carries "
+        r"$\mathcal{N}(\alpha(0), \Sigma(0))$ to $\mathcal{N}(\alpha(t), \Sigma(t))$, which therefore "
+        r"solves $\partial_t\mu + \operatorname{div}(\mu\,\Gamma_\mu) = 0$ weakly wherever $\Gamma_\mu$ "
+        "is that velocity.",
+        ("the average of the value", "the velocity is affine", "a maximal solution", "Σ(t) = ΦΣ(0)Φᵀ"),
+        "Ambrosio, Gigli, Savaré, Gradient Flows (2008), Lemma 8.1.6",
+        _affine_pushforward,
+    ),
+)
