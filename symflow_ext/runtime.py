@@ -5,18 +5,24 @@ from __future__ import annotations
 from symflow_ext.call import STATUS, Call, PyCall
 from symflow_ext.contract import abi_hash, capsule_name
 from symflow_ext.linalg import cholesky, covariances, gemm, lu, lu_solve
+from symflow_ext.schedule import OPCODES, Function, Scheduled, Spline, Tape
 from symflow_ext.stepper import REASONS, Stepper
 from symflow_ext.tableau import TABLEAUX, Tableau
 from symflow_ext.tables import interpolate
 
 __all__ = [
+    "OPCODES",
     "REASONS",
     "STATUS",
     "TABLEAUX",
     "Call",
+    "Function",
     "PyCall",
+    "Scheduled",
+    "Spline",
     "Stepper",
     "Tableau",
+    "Tape",
     "abi_hash",
     "capsule_name",
     "cholesky",

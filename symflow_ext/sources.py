@@ -7,6 +7,7 @@ EXTENSIONS = {
     "symflow_ext.buffers": "symflow_ext/buffers.pyx",
     "symflow_ext.linalg": "symflow_ext/linalg.pyx",
     "symflow_ext.call": "symflow_ext/call.pyx",
+    "symflow_ext.schedule": "symflow_ext/schedule.pyx",
     "symflow_ext.tables": "symflow_ext/tables.pyx",
     "symflow_ext.stepper": "symflow_ext/stepper.pyx",
 }

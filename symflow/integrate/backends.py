@@ -33,7 +33,10 @@ def warn_without_runtime() -> None:
 
 
 def covariances(factors: Array) -> Array:
-    """Return FFᵀ for each F of (T, d, r): bitwise symmetric, the same for any number of threads."""
+    """Return FFᵀ for each F of (..., d, r): bitwise symmetric, the same for any number of threads."""
+    if factors.ndim != 3:
+        flat = covariances(factors.reshape(-1, *factors.shape[-2:]))
+        return flat.reshape(*factors.shape[:-2], *flat.shape[-2:])
     times, d, _ = factors.shape
     out = np.empty((times, d, d))
     compiled = runtime()

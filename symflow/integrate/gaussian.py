@@ -25,11 +25,12 @@ class Gaussian:
         α; a number stands for d = 1.
     cov : array_like, (d, d)
         Σ. Asymmetry and negative eigenvalues up to 1e-12 of the largest count as rounding.
+        For causal attention mean (n, d) and cov (n, d, d): one law per position.
 
     Attributes
     ----------
-    mean : ndarray, (d,)
-    cov : ndarray, (d, d)
+    mean : ndarray, (d,) or (n, d)
+    cov : ndarray, (d, d) or (n, d, d)
         Read-only, float64, exactly symmetric.
 
     Raises
@@ -50,16 +51,20 @@ class Gaussian:
     def __init__(self, mean: Any, cov: Any) -> None:
         alpha = np.atleast_1d(real_array(mean, "mean"))
         sigma = np.atleast_2d(real_array(cov, "cov"))
-        if alpha.ndim == 2 and 1 in alpha.shape:
+        along = sigma.ndim == 3  # one law per position
+        if alpha.ndim == 2 and 1 in alpha.shape and not along:
             alpha = alpha.reshape(-1)
-        if alpha.ndim != 1 or alpha.size == 0:
-            raise InputError(f"mean must be a vector of length d ≥ 1, got shape {alpha.shape}")
-        if sigma.shape != (alpha.size, alpha.size):
+        if alpha.ndim != 1 + along or alpha.size == 0:
+            wanted = "one vector per position, (n, d)," if along else "a vector of length d ≥ 1,"
+            raise InputError(f"mean must be {wanted} got shape {alpha.shape}")
+        if sigma.shape != (*alpha.shape, alpha.shape[-1]):
             raise InputError(
-                f"cov must have shape {(alpha.size, alpha.size)} to match the mean, got {sigma.shape}"
+                f"cov must have shape {(*alpha.shape, alpha.shape[-1])} to match the mean, got {sigma.shape}"
             )
-        sigma = _symmetric(sigma)
-        _refuse_indefinite(sigma)
+        if along:
+            sigma = np.array([_checked(one, f"cov[{i}]") for i, one in enumerate(sigma)])
+        else:
+            sigma = _checked(sigma, "cov")
         alpha.setflags(write=False)
         sigma.setflags(write=False)
         object.__setattr__(self, "mean", alpha)
@@ -72,26 +77,38 @@ class Gaussian:
         return Gaussian, (self.mean, self.cov)
 
     def __repr__(self) -> str:
-        return f"Gaussian(d={self.dim}, rank={self.rank})"
+        along = "" if self.positions is None else f"positions={self.positions}, "
+        return f"Gaussian({along}d={self.dim}, rank={self.rank})"
+
+    @property
+    def positions(self) -> int | None:
+        """Number of positions n, None for a law without positions."""
+        return None if self.mean.ndim == 1 else int(self.mean.shape[0])
 
     @property
     def dim(self) -> int:
         """Dimension d."""
-        return int(self.mean.size)
+        return int(self.mean.shape[-1])
 
     @property
     def rank(self) -> int:
-        """Numerical rank of the covariance."""
-        return int(self._factor.shape[1])
+        """Numerical rank of the covariance, the largest along the positions."""
+        return int(self._factor.shape[-1])
 
     @cached_property
     def _factor(self) -> Array:
-        factor = pivoted_cholesky(self.cov)
+        if self.positions is None:
+            factor = pivoted_cholesky(self.cov)
+        else:
+            parts = [pivoted_cholesky(sigma) for sigma in self.cov]
+            factor = np.zeros((*self.mean.shape, max(part.shape[1] for part in parts)))
+            for filled, part in zip(factor, parts, strict=True):
+                filled[:, : part.shape[1]] = part
         factor.setflags(write=False)
         return factor
 
     def factor(self) -> Array:
-        """Return F (d × rank) with ``Σ = FFᵀ``.
+        """Return F (d × rank) with ``Σ = FFᵀ``, or (n, d, rank) along positions.
 
         Examples
         --------
@@ -102,21 +119,29 @@ class Gaussian:
         return self._factor
 
 
-def _symmetric(sigma: Array) -> Array:
+def _checked(sigma: Array, name: str) -> Array:
+    """Return the covariance exactly symmetric, refused where it is no covariance."""
+    sigma = _symmetric(sigma, name)
+    _refuse_indefinite(sigma, name)
+    return sigma
+
+
+def _symmetric(sigma: Array, name: str) -> Array:
     gap = np.abs(sigma - sigma.T)
     if gap.max() > ROUNDING * np.abs(sigma).max():
         i, j = (int(n) for n in sorted(np.unravel_index(int(gap.argmax()), gap.shape)))
         raise InputError(
-            f"cov is not symmetric: cov[{i}, {j}] = {sigma[i, j]:.17g} but cov[{j}, {i}] = {sigma[j, i]:.17g}"
+            f"{name} is not symmetric: {name}[{i}, {j}] = {sigma[i, j]:.17g} "
+            f"but {name}[{j}, {i}] = {sigma[j, i]:.17g}"
         )
     return 0.5 * sigma + 0.5 * sigma.T  # halved first: the sum may overflow
 
 
-def _refuse_indefinite(sigma: Array) -> None:
+def _refuse_indefinite(sigma: Array, name: str) -> None:
     eigenvalues = np.linalg.eigvalsh(sigma)
     if eigenvalues[0] < -ROUNDING * max(abs(eigenvalues[-1]), abs(eigenvalues[0])):
         raise InputError(
-            f"cov is not PSD (positive semidefinite): its smallest eigenvalue is {eigenvalues[0]:.6g}, "
+            f"{name} is not PSD (positive semidefinite): its smallest eigenvalue is {eigenvalues[0]:.6g}, "
             "which is more than rounding; give a covariance matrix"
         )
 

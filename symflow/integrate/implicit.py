@@ -21,7 +21,7 @@ _LEFT = 1e-7  # these methods cannot follow a singularity as closely as explicit
 _LARGEST = float(np.finfo(float).max) / 4.0  # of a state whose symmetric part and factor are finite too
 
 Rhs = Callable[[float, Array], Array]
-Inside = Callable[[Array], bool]
+Inside = Callable[[float, Array], bool]
 
 
 class ImplicitDriver:
@@ -138,7 +138,7 @@ class ImplicitDriver:
         if solver.status == "failed":
             self.reason = self._trouble
             return "non-finite" if self._trouble == "non-finite" else "step-too-small"
-        if self._inside is not None and not self._inside(solver.y):
+        if self._inside is not None and not self._inside(solver.t, solver.y):
             self.reason = "outside-domain"
             return "step-too-small"
         slope = self._guarded(solver.t, solver.y)

@@ -68,7 +68,10 @@ class FactorLayout:
 
 @dataclass(frozen=True)
 class MomentLayout:
-    """State (α, Σ), for implicit methods that want the Jacobian; the rank r is that of the initial law."""
+    """State (α, Σ), for implicit methods, which want the Jacobian, and for noise.
+
+    r columns hold a factor of Σ: without noise its initial rank, with noise d.
+    """
 
     d: int
     r: int
@@ -83,7 +86,7 @@ class MomentLayout:
         return np.concatenate([initial.mean, initial.cov.reshape(-1)])
 
     def factors(self, states: Array) -> tuple[Array, Array]:
-        """Return means (T, d) and factors (T, d, r): the flow keeps the rank, r columns are enough."""
+        """Return means (T, d) and factors (T, d, r)."""
         sigma = states[:, self.d :].reshape(-1, self.d, self.d)
         factors = [pivoted_cholesky(0.5 * s + 0.5 * s.T, self.r) for s in sigma]
         return states[:, : self.d].copy(), np.array(factors).reshape(-1, self.d, self.r)
@@ -93,7 +96,38 @@ class MomentLayout:
         return np.concatenate([atol, np.repeat(atol, self.d)])
 
 
+@dataclass(frozen=True)
+class ChainLayout:
+    """State (α, F) along n positions: all means (n, d), then all factors (n, d, r)."""
+
+    n: int
+    d: int
+    r: int
+
+    @property
+    def size(self) -> int:
+        """Length of the state."""
+        return self.n * self.d * (1 + self.r)
+
+    def pack(self, initial: Gaussian) -> Array:
+        """Return the state of a Gaussian with positions."""
+        factor = np.zeros((self.n, self.d, self.r))
+        factor[:, :, : initial.rank] = initial.factor()
+        return np.concatenate([initial.mean.reshape(-1), factor.reshape(-1)])
+
+    def factors(self, states: Array) -> tuple[Array, Array]:
+        """Return means (T, n, d) and factors (T, n, d, r) of states (T, size)."""
+        split = self.n * self.d
+        means, rest = states[:, :split], states[:, split:]
+        shape = (-1, self.n, self.d)
+        return means.reshape(shape).copy(), np.ascontiguousarray(rest).reshape(*shape, self.r)
+
+    def tolerances(self, atol: Array) -> Array:
+        """Return the tolerance of each component: a row of F has that of its coordinate."""
+        return np.concatenate([np.tile(atol, self.n), np.tile(np.repeat(atol, self.r), self.n)])
+
+
 def moments(layout: Layout, states: Array) -> tuple[Array, Array]:
-    """Return means (T, d) and covariances (T, d, d) of states (T, size)."""
+    """Return means (T, d) and covariances (T, d, d) of states (T, size); with positions after the time."""
     means, factors = layout.factors(states)
     return means, covariances(factors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,8 @@ from symflow.integrate.checking import Array
 from symflow.integrate.dense import Dense, TableauDense
 from symflow.integrate.options import Options
 from symflow.integrate.python_stepper import PythonStepper
+
+Inside = Callable[[float, Array], bool]
 
 _CHUNK_STEPS = 256
 _CHUNK_BYTES = 1 << 26
@@ -73,9 +76,13 @@ class TableauDriver:
     options : Options
     watch : int
         Where the covariance begins: the mean solves a linear equation and becomes infinite only with it.
+    inside : callable or None
+        Tells whether an accepted state lies in the domain of a right-hand side that does not see its edge.
     """
 
-    def __init__(self, call: Any, y0: Array, atol: Array, options: Options, watch: int) -> None:
+    def __init__(
+        self, call: Any, y0: Array, atol: Array, options: Options, watch: int, inside: Inside | None = None
+    ) -> None:
         settings: dict[str, Any] = {
             "rtol": options.rtol,
             "atol": atol,
@@ -88,11 +95,10 @@ class TableauDriver:
         if compiled is None:
             self._stepper: Any = PythonStepper(call, options.method, options.t0, y0, options.t1, **settings)
         else:
-            bound = (
-                call if isinstance(call, (compiled.Call, compiled.PyCall)) else compiled.PyCall(call, y0.size)
-            )
+            ready = (compiled.Call, compiled.PyCall, compiled.Scheduled)
+            bound = call if isinstance(call, ready) else compiled.PyCall(call, y0.size)
             self._stepper = compiled.Stepper(bound, options.method, options.t0, y0, options.t1, **settings)
-        self._n = y0.size
+        self._n, self._inside, self._left = y0.size, inside, False
         self._rows = self._stepper.dense_rows if options.needs_dense else 0
         limit = 1 if options.callback is not None else _CHUNK_STEPS
         self._capacity = max(1, min(limit, _CHUNK_BYTES // (8 * self._n * (1 + self._rows))))
@@ -110,7 +116,7 @@ class TableauDriver:
     @property
     def reason(self) -> str:
         """Why the last refused step was refused."""
-        return str(self._stepper.reason)
+        return "outside-domain" if self._left else str(self._stepper.reason)
 
     def advance(self, seconds: float) -> Chunk:
         """Take steps for about ``seconds``."""
@@ -118,8 +124,19 @@ class TableauDriver:
         coefficients = np.empty((self._capacity, self._rows, self._n)) if self._rows else None
         with np.errstate(all="ignore"):  # what overflows is refused as a step
             status, taken = self._stepper.advance(times, states, coefficients, self._capacity, seconds)
+        if self._inside is not None:
+            status, taken = self._stopped_at_edge(status, times[: taken + 1], states)
         times, states = times[: taken + 1].copy(), states[: taken + 1].copy()
         dense = None
         if coefficients is not None and taken:
             dense = TableauDense(times, states, coefficients[:taken].copy())
         return Chunk(status, times, states, dense)
+
+    def _stopped_at_edge(self, status: str, times: Array, states: Array) -> tuple[str, int]:
+        """Return the status and the number of steps up to the last one inside the domain."""
+        assert self._inside is not None
+        for i, t in enumerate(times):
+            if not self._inside(float(t), states[i]):
+                self._left = True
+                return "step-too-small", max(i - 1, 0)
+        return status, times.size - 1

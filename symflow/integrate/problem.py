@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, singledispatch
 from typing import Any
 
@@ -13,8 +13,12 @@ from sympy import Expr, Identity, MatAdd, MatMul, MatrixSymbol, Transpose, ZeroM
 from symflow.errors import InputError, NormaliserDiverges
 from symflow.integrate.checking import Array, real_array
 from symflow.integrate.gaussian import Gaussian as Gaussian
+from symflow.integrate.schedule import TimeDependent, depends_on_time, read_time_dependent
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Statement
+
+#: What every model carries itself, as numbers.
+_SCALARS = ("beta", "temperature", "diffusion")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +35,11 @@ class Problem:
         The definition at symbolic size.
     values : dict
         Every parameter by name, in call order, as a contiguous float64 array (scalars: of one number).
+        Those that depend on time have their value at the first time.
     dims : tuple of int
         Sizes in the order of ``statement.dimensions``.
+    schedule : dict
+        Parameters that depend on time, by name.
     """
 
     model: AttentionModel
@@ -41,17 +48,36 @@ class Problem:
     statement: Statement
     values: dict[str, Array]
     dims: tuple[int, ...]
+    schedule: Mapping[str, TimeDependent] = field(default_factory=dict)
 
     @property
     def parametrisation(self) -> frozenset[str]:
-        """Names of all parameters of the kernel but the two scalars that every model has."""
-        return frozenset(self.values) - {"beta", "temperature"}
+        """Names of all parameters of the kernel but those that the model fills in itself."""
+        positions = self.statement.positions
+        own = set(_SCALARS) if positions is None else {*_SCALARS, positions.weights.name}
+        return frozenset(self.values) - own
 
     @property
     def kernel_values(self) -> dict[str, Any]:
-        """Every parameter as the kernel takes it."""
+        """Every parameter as the kernel takes it, at the first time."""
+        return self.kernel_values_of(self.values)
+
+    def kernel_values_of(self, values: Mapping[str, Array]) -> dict[str, Any]:
+        """Return values as the kernel takes them."""
         scalar = {s.name for s in self.statement.parameters if not isinstance(s, MatrixSymbol)}
-        return {name: float(v[0]) if name in scalar else v for name, v in self.values.items()}
+        return {name: float(v.reshape(-1)[0]) if name in scalar else v for name, v in values.items()}
+
+    def values_at(self, t: float) -> dict[str, Array]:
+        """Return every parameter at time t, in call order."""
+        moving = {
+            name: source.at(t).reshape(self.values[name].shape) for name, source in self.schedule.items()
+        }
+        return self.values | moving
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether there is idiosyncratic noise: the covariance then has no factor that flows by itself."""
+        return not self.statement.diffusion.is_zero
 
     def tilt(self) -> Any:
         """Return the part C of the score that can make the normaliser diverge, or None."""
@@ -61,7 +87,7 @@ class Problem:
         return None if covariance is None else covariance.tilt
 
 
-def read_problem(model: Any, initial: Any, params: Any) -> Problem:
+def read_problem(model: Any, initial: Any, params: Any, t_span: tuple[float, float] | None = None) -> Problem:
     """Match parameters with what the model states.
 
     Parameters
@@ -69,7 +95,10 @@ def read_problem(model: Any, initial: Any, params: Any) -> Problem:
     model : AttentionModel
     initial : Gaussian
     params : mapping of str to array_like
-        Values by name; matrices as arrays, nested lists or SymPy matrices.
+        Values by name; matrices as arrays, nested lists or SymPy matrices. Along a run also functions of
+        time: expressions in ``t``, callables, or ``(times, samples)``.
+    t_span : (float, float), optional
+        First and last time of the run; without it every parameter must be constant.
 
     Raises
     ------
@@ -78,26 +107,88 @@ def read_problem(model: Any, initial: Any, params: Any) -> Problem:
     """
     if not isinstance(model, AttentionModel):
         raise InputError(f"model must be an attention model such as Softmax(), got {type(model).__name__}")
-    if not isinstance(initial, Gaussian):
-        raise InputError(f"initial must be a Gaussian(mean, cov), got {type(initial).__name__}")
+    require_gaussian(initial)
     if not isinstance(params, Mapping):
         raise InputError(f"params must be a mapping from names to values, got {type(params).__name__}")
     given = frozenset(params)
     statement = _statement(model, given)
-    scalars = {"beta": model.beta, "temperature": model.temperature}
-    sizes = {statement.dimensions[0].name: (initial.dim, "the initial law")}
-    known = {**scalars, **params}
-    values = {s.name: _value(s, known[s.name], sizes) for s in statement.parameters if s.name in known}
+    known = (
+        {name: getattr(model, name) for name in _SCALARS} | dict(params) | _weights(model, statement, initial)
+    )
+    schedule = _schedule(statement, known, t_span)
+    at_start = {name: source.at(t_span[0]) for name, source in schedule.items() if t_span is not None}
+    sizes = _known_sizes(model, statement, initial)
+    shapes = {s.name: _shape(s, statement) for s in statement.parameters}
+    values = {
+        name: _value(name, shape, (known | at_start)[name], sizes)
+        for name, shape in shapes.items()
+        if name in known
+    }
     dims = {name: size for name, (size, _) in sizes.items()}
     absent = {  # a bias that was not given is zero
-        s.name: np.zeros([_length(n, dims) for n in s.shape])
-        for s in statement.parameters
-        if s.name not in known
+        name: np.zeros([_length(n, dims) for n in shape])
+        for name, shape in shapes.items()
+        if name not in known
     }
     ordered = {s.name: (values | absent)[s.name] for s in statement.parameters}
-    return Problem(
-        model, initial, given, statement, ordered, tuple(dims[s.name] for s in statement.dimensions)
-    )
+    sized = tuple(dims[s.name] for s in statement.dimensions)
+    return Problem(model, initial, given, statement, ordered, sized, schedule)
+
+
+def require_gaussian(initial: Any) -> None:
+    """Refuse what is not a Gaussian law."""
+    if not isinstance(initial, Gaussian):
+        raise InputError(f"initial must be a Gaussian(mean, cov), got {type(initial).__name__}")
+
+
+def _weights(model: Any, statement: Statement, initial: Gaussian) -> dict[str, Any]:
+    """Return the law of the positions, which the model knows, by the name of its parameter."""
+    if statement.positions is None:
+        if initial.positions is not None:
+            raise InputError(
+                f"initial has {initial.positions} positions, but {model.name} has none; "
+                "give mean (d,) and cov (d, d), or mask the model"
+            )
+        return {}
+    if initial.positions is None:
+        raise InputError(
+            f"{model.name} needs one law per position: give a Gaussian with mean (n, d) and cov (n, d, d)"
+        )
+    return {statement.positions.weights.name: model.weights(initial.positions)}
+
+
+def _known_sizes(model: Any, statement: Statement, initial: Gaussian) -> dict[str, tuple[int, str]]:
+    """Return the sizes that are known before any parameter is read, and who fixed them."""
+    sizes = {statement.dimensions[0].name: (initial.dim, "the initial law")}
+    if statement.positions is not None and initial.positions is not None:
+        sizes[statement.positions.count.name] = (initial.positions, "the initial law")
+    count = getattr(model, "count", None)
+    if count is not None:
+        sizes |= {size.name: (count, "the list of heads") for size in statement.stacked.values()}
+    return sizes
+
+
+def _schedule(
+    statement: Statement, known: Mapping[str, Any], t_span: tuple[float, float] | None
+) -> dict[str, TimeDependent]:
+    """Return the parameters that depend on time."""
+    found: dict[str, TimeDependent] = {}
+    for symbol in statement.parameters:
+        raw = known.get(symbol.name)
+        axes = sum(size != 1 for size in _shape(symbol, statement))
+        if raw is None or symbol.name in _SCALARS or not depends_on_time(raw, axes):
+            continue
+        if t_span is None:
+            raise InputError(f"{symbol.name} depends on time; give a constant value here")
+        found[symbol.name] = read_time_dependent(symbol.name, raw, t_span[0])
+        found[symbol.name].refuse_outside(*t_span)
+    return found
+
+
+def _shape(symbol: Any, statement: Statement) -> tuple[Any, ...]:
+    """Return the symbolic shape of a parameter as an array: heads first, then rows and columns."""
+    leading = (statement.stacked[symbol.name],) if symbol.name in statement.stacked else ()
+    return (*leading, *symbol.shape) if isinstance(symbol, MatrixSymbol) else ()
 
 
 @lru_cache(maxsize=64)
@@ -106,23 +197,23 @@ def _statement(model: AttentionModel, given: frozenset[str]) -> Statement:
     return model.with_symbolic_scale().statement(given)
 
 
-def _value(symbol: Any, raw: Any, sizes: dict[str, tuple[int, str]]) -> Array:
+def _value(name: str, shape: tuple[Any, ...], raw: Any, sizes: dict[str, tuple[int, str]]) -> Array:
     """Return a parameter in its symbolic shape and record the sizes that it fixes."""
     if isinstance(raw, MatrixSymbol):
-        raise InputError(f"{symbol.name} is the symbol {raw}; give numbers")
+        raise InputError(f"{name} is the symbol {raw}; give numbers")
     scalar = isinstance(raw, Expr)
-    array = real_array(float(raw) if scalar and raw.is_number else raw, symbol.name)
-    if not isinstance(symbol, MatrixSymbol):
+    array = real_array(float(raw) if scalar and raw.is_number else raw, name)
+    if not shape:
         if array.size != 1:
-            raise InputError(f"{symbol.name} must be one number, got an array of shape {array.shape}")
+            raise InputError(f"{name} must be one number, got an array of shape {array.shape}")
         return array.reshape(1)
-    if symbol.shape[1] == 1 and array.ndim == 1:
-        array = array[:, None]
-    wanted = " x ".join(str(n) for n in symbol.shape if n != 1)
-    if array.ndim != 2:
-        raise InputError(f"{symbol.name} must have shape {wanted}, got {array.shape}")
-    for size, actual in zip(symbol.shape, array.shape, strict=True):
-        _fit(symbol.name, wanted, size, actual, sizes)
+    if shape[-1] == 1 and array.ndim == len(shape) - 1:
+        array = array[..., None]
+    wanted = " x ".join(str(n) for n in shape if n != 1)
+    if array.ndim != len(shape):
+        raise InputError(f"{name} must have shape {wanted}, got {array.shape}")
+    for size, actual in zip(shape, array.shape, strict=True):
+        _fit(name, wanted, size, actual, sizes)
     return np.ascontiguousarray(array)
 
 
@@ -169,10 +260,11 @@ def refuse_divergent(problem: Problem, tilt: Any) -> None:
         )
 
 
-def largest_tilt(problem: Problem, tilt: Any, factor: Array) -> float:
-    """Return λ_max(FᵀCF), which is λ_max(Σ^{1/2}CΣ^{1/2}) up to zeros."""
+def largest_tilt(problem: Problem, tilt: Any, factor: Array, t: float | None = None) -> float:
+    """Return λ_max(FᵀCF), which is λ_max(Σ^{1/2}CΣ^{1/2}) up to zeros, at time t (by default the first)."""
     sizes = dict(zip((s.name for s in problem.statement.dimensions), problem.dims, strict=True))
-    tilted = factor.T @ _number(tilt, problem.values, sizes) @ factor
+    values = problem.values if t is None or not problem.schedule else problem.values_at(t)
+    tilted = factor.T @ _number(tilt, values, sizes) @ factor
     return float(np.linalg.eigvalsh(0.5 * (tilted + tilted.T)).max(initial=0.0))
 
 

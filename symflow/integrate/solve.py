@@ -13,11 +13,18 @@ from symflow.integrate.backends import runtime, warn_without_runtime
 from symflow.integrate.checking import Array
 from symflow.integrate.events import EventFinder
 from symflow.integrate.implicit import ImplicitDriver, Inside
-from symflow.integrate.layout import FactorLayout, Layout, MomentLayout, moments
+from symflow.integrate.layout import ChainLayout, FactorLayout, Layout, MomentLayout, moments
 from symflow.integrate.methods import Driver, TableauDriver
 from symflow.integrate.options import BACKENDS, Callback, Options, read_options
-from symflow.integrate.problem import Problem, largest_tilt, read_problem, refuse_divergent
+from symflow.integrate.problem import (
+    Problem,
+    largest_tilt,
+    read_problem,
+    refuse_divergent,
+    require_gaussian,
+)
 from symflow.integrate.recorder import Recorder
+from symflow.integrate.scheduled import bound_call, jacobian, right_hand_side
 from symflow.integrate.trajectory import Trajectory
 
 _CHUNK_SECONDS = 0.03  # how long a run stays out of reach of Ctrl-C, callbacks and the wall clock
@@ -50,7 +57,9 @@ def solve(
 
     .. math:: \dot\alpha = \Gamma(\alpha), \qquad \dot F = LF, \qquad \Sigma = FF^\top
 
-    The covariance flows as a factor, so that symmetry, semidefiniteness and rank hold at every time.
+    The covariance flows as a factor, so that symmetry, semidefiniteness and rank hold at every time; with
+    idiosyncratic noise, which fills the rank, it flows itself, :math:`\dot\Sigma = L\Sigma + \Sigma L^\top +
+    2\varepsilon I`.
 
     Parameters
     ----------
@@ -59,7 +68,9 @@ def solve(
     initial : Gaussian
         The law at the first time; its covariance may be singular.
     params : mapping
-        Parameters by name, e.g. ``{"A": …, "V": …}``.
+        Parameters by name, e.g. ``{"A": …, "V": …}``; heads have a leading axis. Each may depend on time:
+        a SymPy expression or matrix in ``t``, a function of t, or ``(times, samples)``, joined by a cubic
+        spline.
     t_span : (float, float)
         First and last time; a last time before the first one runs backwards.
     t_eval : array_like, (T,), optional
@@ -113,9 +124,9 @@ def solve(
     >>> run.status, round(run.t_star, 6)
     ('blow-up', 0.5)
     """
-    problem = read_problem(model, initial, params)
+    require_gaussian(initial)
     options = read_options(
-        problem.initial.dim,
+        initial.dim,
         t_span,
         t_eval=t_eval,
         method=method,
@@ -129,6 +140,7 @@ def solve(
         callback=callback,
         max_wall_time=max_wall_time,
     )
+    problem = read_problem(model, initial, params, (options.t0, options.t1))
     driver, layout = _driver(problem, options, backend)
     trajectory = _run(problem, options, driver, layout)
     if raise_on_failure and trajectory.status in _RAISED:
@@ -148,16 +160,31 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
         if options.method not in _IMPLICIT:
             warn_without_runtime()
     kernel = compile_kernel(problem.model, backend, problem.parametrisation)
-    values = problem.kernel_values
-    d, rank = problem.initial.dim, max(problem.initial.rank, 1)
-    layout: Layout = MomentLayout(d, rank) if options.method in _IMPLICIT else FactorLayout(d, rank)
+    layout = _layout(problem, options)
     y0, atol = layout.pack(problem.initial), layout.tolerances(options.atol)
+    watch = problem.initial.mean.size
+    inside = _domain(problem, layout) if isinstance(layout, MomentLayout) else None
     if options.method in _IMPLICIT:
-        inside = _domain(problem, layout)
-        driver = ImplicitDriver(kernel.rhs(values), kernel.jacobian(values), y0, atol, options, d, inside)
-        return driver, layout
-    call = kernel.bind("factor", (*problem.dims, rank), values)
-    return TableauDriver(call, y0, atol, options, d), layout
+        rhs, derivative = right_hand_side(kernel, problem), jacobian(kernel, problem)
+        return ImplicitDriver(rhs, derivative, y0, atol, options, watch, inside), layout
+    if isinstance(layout, MomentLayout):
+        call = bound_call(kernel, problem, "moments", problem.dims)
+    else:
+        call = bound_call(kernel, problem, "factor", (*problem.dims, layout.r))
+    return TableauDriver(call, y0, atol, options, watch, inside), layout
+
+
+def _layout(problem: Problem, options: Options) -> FactorLayout | MomentLayout | ChainLayout:
+    """Return how the state lies: a factor wherever it flows by itself and the method needs no Jacobian."""
+    initial, rank = problem.initial, max(problem.initial.rank, 1)
+    if initial.positions is not None:
+        if options.method in _IMPLICIT or problem.is_noisy:
+            what = f"method {options.method!r}" if options.method in _IMPLICIT else "noise"
+            raise InputError(f"{what} is not available along positions; use an explicit method without noise")
+        return ChainLayout(initial.positions, initial.dim, rank)
+    if problem.is_noisy:
+        return MomentLayout(initial.dim, initial.dim)
+    return MomentLayout(initial.dim, rank) if options.method in _IMPLICIT else FactorLayout(initial.dim, rank)
 
 
 def _domain(problem: Problem, layout: Layout) -> Inside | None:
@@ -166,7 +193,7 @@ def _domain(problem: Problem, layout: Layout) -> Inside | None:
     if tilt is None:
         return None
     refuse_divergent(problem, tilt)
-    return lambda y: largest_tilt(problem, tilt, layout.factors(y[None, :])[1][0]) < 1.0
+    return lambda t, y: largest_tilt(problem, tilt, layout.factors(y[None, :])[1][0], t) < 1.0
 
 
 def _run(problem: Problem, options: Options, driver: Driver, layout: Layout) -> Trajectory:
@@ -238,7 +265,7 @@ def _normaliser_diverges(problem: Problem, options: Options, driver: Driver, t: 
     if outside:
         return True
     tilt = problem.tilt()  # what comes close enough to the boundary may fail by accuracy before it is outside
-    return tilt is not None and largest_tilt(problem, tilt, factor) > 1.0 - _NEAR_BOUNDARY
+    return tilt is not None and largest_tilt(problem, tilt, factor, t) > 1.0 - _NEAR_BOUNDARY
 
 
 def _trajectory(

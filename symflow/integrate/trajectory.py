@@ -27,7 +27,7 @@ _FORMAT = 1  # of saved files
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """Mean and covariance along a run; time is the first axis.
+    """Mean and covariance along a run; time is the first axis, positions of causal attention the second.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Trajectory:
     @property
     def dim(self) -> int:
         """Dimension d."""
-        return int(self.mean.shape[1])
+        return int(self.mean.shape[-1])
 
     def sol(self, t: Any) -> tuple[Array, Array]:
         """Return mean and covariance at any time of the run.
@@ -111,8 +111,7 @@ class Trajectory:
             )
         means, factors = self._layout.factors(self._dense.evaluate(flat))
         covs = covariances(factors)
-        d = self.dim
-        return means.reshape(*times.shape, d), covs.reshape(*times.shape, d, d)
+        return means.reshape(*times.shape, *means.shape[1:]), covs.reshape(*times.shape, *covs.shape[1:])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists, ready for JSON."""
@@ -208,7 +207,8 @@ class Trajectory:
             xarray = importlib.import_module("xarray")
         except ImportError as error:
             raise ImportError("to_xarray() needs xarray; install it with: pip install xarray") from error
-        variables = {"mean": (("time", "row"), self.mean), "cov": (("time", "row", "column"), self.cov)}
+        leading = ("time",) if self.mean.ndim == 2 else ("time", "position")
+        variables = {"mean": ((*leading, "row"), self.mean), "cov": ((*leading, "row", "column"), self.cov)}
         attributes = {
             "model": self.model,
             "method": self.method,

@@ -36,7 +36,6 @@ def _with(array: np.ndarray[Any, Any], index: tuple[int, ...], value: float) -> 
         ({"A": _with(A, (0, 1), np.inf), "V": V}, r"A\[0, 1\] is inf"),
         ({"A": A, "V": V * 1j}, "V holds items of type complex"),
         ({"A": A, "V": sympy.MatrixSymbol("V", 2, 2)}, "V is the symbol"),
-        ({"A": A, "V": lambda t: V}, "V is a function"),
         ({"A": A, "V": V, "bo": [1.0]}, "bo must have shape d"),
         ([A, V], "params must be a mapping"),
     ],
