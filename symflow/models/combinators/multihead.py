@@ -59,6 +59,8 @@ class MultiHead(AttentionModel):
     biases: Shapes = field(init=False, repr=False, hash=False, compare=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.heads, list):
+            object.__setattr__(self, "heads", tuple(self.heads))
         head = self.head
         for line in _LINES:
             object.__setattr__(self, line, getattr(head, line))
