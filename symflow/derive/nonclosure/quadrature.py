@@ -1,0 +1,112 @@
+"""The velocity by quadrature of its definition, in decimal arithmetic of high precision."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from math import comb
+from typing import Any
+
+import mpmath
+from sympy import Expr, Rational
+
+from symflow.derive.nonclosure.evaluation import evaluate
+from symflow.derive.nonclosure.reduction import Integral, X, Y
+
+_DIGITS = 50
+_REACH = 20  # standard deviations
+_PANEL = 2  # standard deviations
+
+
+class Velocity:
+    """Γ at the last of the positions, integrated with 50 digits.
+
+    Parameters
+    ----------
+    integrals : sequence of Integral
+        Without free parameters.
+    laws : sequence of Law
+        One at each position.
+    weights : sequence of Rational
+        Of the positions.
+    """
+
+    def __init__(
+        self, integrals: Sequence[Integral], laws: Sequence[Any], weights: Sequence[Rational]
+    ) -> None:
+        self._integrals, self._laws, self._weights = integrals, laws, weights
+        self._context = mpmath.MPContext()
+        self._context.dps = _DIGITS
+        self._functions = MpmathFunctions(self._context)
+        self.tolerance = self._context.mpf("1e-11")
+
+    def __call__(self, x: Any) -> Any:
+        """Return Γ(x)."""
+        total = self._context.mpf(0)
+        for integral in self._integrals:
+            top = self._average(integral.value * integral.kernel, x)
+            bottom = self._average(integral.kernel, x) if integral.normalised else 1
+            total += self._evaluate(integral.prefactor, {}) * top / bottom
+        return total
+
+    def difference(self, point: Rational, order: int, step: Rational | None) -> Any:
+        """Return the derivative of Γ of an order by central differences, or the second difference."""
+        x = self._evaluate(point, {})
+        h = self._context.mpf("1e-8") if step is None else self._evaluate(step, {})
+        values = [
+            (-1) ** j * comb(order, j) * self(x + (self._context.mpf(order) / 2 - j) * h)
+            for j in range(order + 1)
+        ]
+        return self._context.fsum(values) / (h**order if step is None else 1)
+
+    def number(self, value: Any) -> tuple[Any, Any]:
+        """Return an exact or enclosed number as (midpoint, radius)."""
+        if isinstance(value, Expr):
+            return self._evaluate(value, {}), self._context.mpf(0)
+        return self._evaluate(value.midpoint, {}), self._evaluate(value.radius, {})
+
+    def _average(self, integrand: Expr, x: Any) -> Any:
+        parts = [
+            self._evaluate(weight, {}) * self._integrate(integrand, law, x)
+            for weight, law in zip(self._weights, self._laws, strict=True)
+        ]
+        return self._context.fsum(parts)
+
+    def _integrate(self, integrand: Expr, law: Any, x: Any) -> Any:
+        mean, variance = self._evaluate(law.mean, {}), self._evaluate(law.variance, {})
+        sigma = self._context.sqrt(variance)
+        panels = range(-_REACH, _REACH + 1, _PANEL)
+        nodes = sorted({*(mean + sigma * k for k in panels), self._context.mpf(0)})  # a kink may be at zero
+        density = 1 / (sigma * self._context.sqrt(2 * self._context.pi))
+
+        def weighted(y: Any) -> Any:
+            weight = self._context.exp(-((y - mean) ** 2) / (2 * variance))
+            return self._evaluate(integrand, {X: x, Y: y}) * weight
+
+        return density * self._context.quad(weighted, nodes, method="gauss-legendre")
+
+    def _evaluate(self, expr: Any, values: Any) -> Any:
+        return evaluate(expr, values, self._functions)
+
+
+class MpmathFunctions:
+    """The functions of the grammar in an mpmath context."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def rational(self, number: Rational) -> Any:
+        """Return a rational number."""
+        return self._context.mpf(int(number.p)) / int(number.q)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Return the value of a function by its name in SymPy."""
+        if name in ("Max", "Min"):
+            return functools.reduce(max if name == "Max" else min, arguments)
+        if name == "Abs":
+            return abs(arguments[0])
+        if name == "power":
+            return self._context.power(*arguments)
+        if name == "constant":
+            return {"pi": self._context.pi, "E": self._context.e}[arguments[0]] + 0
+        return getattr(self._context, name)(*arguments)
