@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sympy import Rational
 
+from symflow import Linear, Masked, MultiHead, Softmax, solve
 from symflow.errors import GrammarError, InputError
 from symflow.spec import load_spec, parse_spec
 
@@ -31,8 +33,8 @@ def test_every_example_is_read(path: Path) -> None:
     spec.require("parameters", "initial", "time")
     assert spec.name == path.stem
     assert spec.initial is not None
-    d = len(spec.initial.mean)
-    assert spec.parameters["V"].shape == (d, d)
+    assert spec.initial.mean.shape[-1] == spec.initial.dim
+    spec.model.statement(frozenset(spec.parameters))
 
 
 def test_values_arrive() -> None:
@@ -89,11 +91,11 @@ def test_neutral_values_of_later_features_are_accepted(section: str, neutral: An
     ("sections", "words"),
     [
         # what this version does not offer
-        ({"model": {"attention": "softmax", "mask": "causal"}}, ["[model] mask", "'causal'", "'none'"]),
-        ({"model": {"attention": "softmax", "sink": 0.5}}, ["[model] sink", "0.5"]),
-        ({"model": {"attention": "softmax", "sign": -1}}, ["[model] sign", "-1"]),
-        ({"model": {"attention": "softmax", "feed_forward": True}}, ["[model] feed_forward"]),
-        ({"model": {"attention": "softmax", "diffusion": 0.1}}, ["[model] diffusion"]),
+        ({"model": {"attention": "softmax", "mask": "causl"}}, ["[model]", "'causl'", "'causal'"]),
+        ({"model": {"attention": "softmax", "sink": 0.5}}, ["[model]", "sink = 0.5", "causal"]),
+        ({"model": {"attention": "softmax", "sign": 2}}, ["[model]", "sign = 2"]),
+        ({"model": {"attention": "softmax", "feed_forward": 1}}, ["[model]", "feed_forward"]),
+        ({"model": {"attention": "softmax", "diffusion": -0.1}}, ["[model]", "diffusion"]),
         ({"model": {"attention": "softmax", "space": "sphere"}}, ["[model] space", "'sphere'"]),
         ({"noise": {"seed": 7}}, ["[noise]", "not offered"]),
         ({"network": {"layers": 2}}, ["[network]", "not offered"]),
@@ -246,3 +248,48 @@ def test_text_beyond_the_reader_is_refused_by_file(tmp_path: Path, text: str) ->
     path.write_text(text)
     with pytest.raises(InputError, match=r"spec\.toml: not valid TOML"):
         load_spec(path)
+
+
+def test_layer_noise_and_sign_reach_the_model() -> None:
+    model = {"attention": "softmax", "sign": -1, "feed_forward": True, "diffusion": "1/10"}
+    square = [[1.0, 0.0], [0.0, 1.0]]
+    spec = parse_spec(_data(model=model, parameters={"A": square, "V": square, "W": square, "c": [0.0, 1.0]}))
+    assert (spec.model.sign, spec.model.feed_forward) == (-1, True)
+    assert spec.model.noise == Rational(1, 10)
+
+
+def test_a_leading_axis_makes_heads() -> None:
+    square = [[1.0, 0.0], [0.0, 1.0]]
+    spec = parse_spec(_data(parameters={"A": [square, square], "V": [square, square]}))
+    assert spec.model == MultiHead(Softmax())
+    low = {"A": [square] * 2, "V": [[[1.0, 0.0]]] * 2, "W": [[[1.0], [0.0]]] * 2}
+    assert parse_spec(_data(parameters=low)).model == MultiHead(Softmax())
+    with pytest.raises(InputError, match=r"axis 0 must be H = 2"):
+        parse_spec(_data(parameters={"A": [square] * 2, "V": [square] * 3}))
+
+
+def test_a_mask_needs_positions_and_may_have_a_sink() -> None:
+    one = [[1.0]]
+    spec = parse_spec(
+        _data(
+            model={"attention": "linear", "mask": "causal", "sink": 0.25},
+            parameters={"A": one, "V": one},
+            initial={"mean": [[0.0], [1.0]], "cov": [one, one]},
+        )
+    )
+    assert spec.model == Masked(Linear(), 0.25)
+    assert spec.initial is not None and spec.initial.positions == 2
+
+
+def test_parameters_may_depend_on_time() -> None:
+    one = {"mean": [1.0], "cov": [[0.0]]}
+    spec = parse_spec(_data(parameters={"A": [[0.0]], "V": [["cos(t)"]]}, initial=one))
+    assert str(spec.parameters["V"][0][0]) == "cos(t)"
+    run = solve(spec.model, spec.initial, spec.parameters, (0, 1))
+    assert run.mean[-1, 0] == pytest.approx(np.exp(np.sin(1.0)), rel=1e-9)
+    table = {"times": [0.0, 1.0, 2.0, 3.0], "samples": [[[0.0]], [[1.0]], [[2.0]], [[3.0]]]}
+    spec = parse_spec(_data(parameters={"A": [[0.0]], "V": table}, initial=one))
+    run = solve(spec.model, spec.initial, spec.parameters, (0, 1))
+    assert run.mean[-1, 0] == pytest.approx(np.exp(0.5), rel=1e-9)
+    with pytest.raises(InputError, match=r"\[parameters\] V\[0, 0\]"):
+        parse_spec(_data(parameters={"A": [[0.0]], "V": [["cos(s)"]]}, initial=one))

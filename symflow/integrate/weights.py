@@ -106,6 +106,16 @@ class AttentionWeights:
         }
         return out | {"bo": self.bo} if output_bias else out
 
+    def parameters(self) -> dict[str, Array]:
+        """Return the parameters of the whole layer, for ``MultiHead(Softmax(temperature=...))``.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``Q``, ``K``, ``V`` (H, k, d), ``W`` (H, d, k), ``bq``, ``bk``, ``bv`` (H, k), ``bo`` (d,).
+        """
+        return {name: getattr(self, name) for name in ("Q", "K", "V", "W", "bq", "bk", "bv", "bo")}
+
     def matrix(self, h: int) -> Array:
         r"""Return :math:`A_h = K_h^\top Q_h` (d, d), the bilinear form of the score of head ``h``."""
         self._require_head(h)

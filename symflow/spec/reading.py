@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.weights import embedding_moments
 from symflow.models.attention.model import AttentionModel
 from symflow.models.attention.user import Attention
+from symflow.models.combinators.masked import Masked
+from symflow.models.combinators.multihead import MultiHead
 from symflow.models.registry import attention_model
 from symflow.spec.parameters import Weights, check_shapes
 from symflow.spec.record import Spec
@@ -24,12 +27,25 @@ from symflow.spec.values import at, read_array, read_index, read_number
 Array = NDArray[np.float64]
 
 #: What the format has words for but this version does not offer, with the value that changes nothing.
-_NEUTRAL = {"mask": "none", "sink": 0, "sign": 1, "feed_forward": False, "diffusion": 0, "space": "euclidean"}
+_NEUTRAL = {"space": "euclidean"}
+_EXTRAS = ("sign", "feed_forward", "diffusion")
+_MASKS = ("none", "causal")
 _TOKEN_KEYS = ("tokens", "n", "d", "seed", "tokens_file")
 _LATER_SECTIONS = ("network", "noise", "energy", "sweep")
 
 _KEYS = {
-    "model": ("attention", "score", "value", "normalise", "beta", "temperature", *_NEUTRAL),
+    "model": (
+        "attention",
+        "score",
+        "value",
+        "normalise",
+        "beta",
+        "temperature",
+        "mask",
+        "sink",
+        *_EXTRAS,
+        *_NEUTRAL,
+    ),
     "initial": ("mean", "cov", "from", *_TOKEN_KEYS),
     "time": ("t_span", "t_eval", "points"),
     "solver": ("method", "rtol", "atol", "dt"),
@@ -106,7 +122,7 @@ def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Spec:
     parameters = weights.values(model)
     initial = _initial(_table(data, "initial"), weights)
     if parameters:
-        check_shapes(parameters, model, None if initial is None else len(initial.mean))
+        check_shapes(parameters, model, None if initial is None else initial.dim)
     t_span, t_eval = _time(_table(data, "time"))
     return Spec(
         name, model, parameters, initial, t_span, t_eval, _solver(_table(data, "solver")), weights.origin
@@ -175,12 +191,28 @@ def _model(table: Mapping[str, Any] | None, weights: Weights) -> AttentionModel:
     if "attention" in table and own:
         remedy = "keep attention for a shipped model, score for your own"
         raise InputError(f"[model] gives both attention and {own[0]}; {remedy}")
+    extras = {key: table[key] for key in _EXTRAS if key in table}
     with at("[model]"):
         if "attention" in table:
-            return attention_model(table["attention"])(**scale)
-        if "score" not in table:
+            head = attention_model(table["attention"])(**scale)
+        elif "score" not in table:
             raise InputError('gives no mechanism; write attention = "softmax" or score = "dot(Q*x, K*y)"')
-        return Attention(**{key: table[key] for key in own}, **scale)
+        else:
+            head = Attention(**{key: table[key] for key in own}, **scale)
+        model = MultiHead(head, **extras) if weights.has_heads(head) else replace(head, **extras)
+        return _masked(model, table)
+
+
+def _masked(model: AttentionModel, table: Mapping[str, Any]) -> AttentionModel:
+    """Return the model under the mask that the section asks for."""
+    mask = table.get("mask", "none")
+    if mask not in _MASKS:
+        raise InputError(f"mask = {mask!r} is unknown; use {' or '.join(map(repr, _MASKS))}")
+    if mask == "causal":
+        return Masked(model, table.get("sink", 0))
+    if table.get("sink", 0) != 0:
+        raise InputError(f'sink = {table["sink"]!r} belongs to mask = "causal"; give both or none')
+    return model
 
 
 # ---- initial law, time, solver

@@ -27,7 +27,8 @@ class Spec:
     model : AttentionModel
         The attention mechanism.
     parameters : dict of str to ndarray
-        Values of the model's parameters, float64, in their declared shapes.
+        Values of the model's parameters, float64, in their declared shapes; what depends on time is a nested
+        list of expressions in t, or (times, samples).
     initial : Gaussian or None
         The initial law, None where the file has no ``[initial]``.
     t_span : tuple of float or None
@@ -42,7 +43,7 @@ class Spec:
 
     name: str
     model: AttentionModel
-    parameters: Mapping[str, Array] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     initial: Gaussian | None = None
     t_span: tuple[float, float] | None = None
     t_eval: Array | None = None
