@@ -10,6 +10,7 @@ EXTENSIONS = {
     "symflow_ext.schedule": "symflow_ext/schedule.pyx",
     "symflow_ext.tables": "symflow_ext/tables.pyx",
     "symflow_ext.stepper": "symflow_ext/stepper.pyx",
+    "symflow_ext.lanes": "symflow_ext/lanes.pyx",
 }
 
 #: Where the C headers lie, from the root of the repository.

@@ -132,6 +132,7 @@ class Builder:
         data: dict[str, Any],
         stamp: dict[str, str],
         pointed_by: str | None = None,
+        flags: tuple[tuple[str, ...], tuple[str, ...]] = (COMPILE_FLAGS, OPTIONAL_FLAGS),
     ) -> cache.Entry:
         """Return the kernel of ``source``: the cached one where there is one already.
 
@@ -147,6 +148,8 @@ class Builder:
             What the kernel depends on besides its source.
         pointed_by : str, optional
             Key of a model that is to lead to this kernel.
+        flags : (tuple of str, tuple of str)
+            For the compiler; without the second ones where it refuses them.
 
         Raises
         ------
@@ -159,7 +162,7 @@ class Builder:
         try:
             with FileLock(str(self._root / "locks" / f"kernel-{key}.lock")):  # two models may have one source
                 entry = cache.find(key, stamp, self._root) or self._install(
-                    source, key, {**data, "stamp": stamp}
+                    source, key, {**data, "stamp": stamp}, flags
                 )
             if pointed_by is not None:
                 cache.point(pointed_by, key, self._root)
@@ -169,15 +172,19 @@ class Builder:
             ) from error
         return entry
 
-    def _install(self, source: str, key: str, data: dict[str, Any]) -> cache.Entry:
+    def _install(
+        self, source: str, key: str, data: dict[str, Any], flags: tuple[tuple[str, ...], tuple[str, ...]]
+    ) -> cache.Entry:
         folder = Path(tempfile.mkdtemp(dir=self._root / "kernels", prefix=".new-"))
         try:
-            self._run(folder, source, module_name(key))
+            self._run(folder, source, module_name(key), flags)
             return cache.install(folder, key, data, self._root)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _run(self, folder: Path, source: str, module: str) -> None:
+    def _run(
+        self, folder: Path, source: str, module: str, flags: tuple[tuple[str, ...], tuple[str, ...]]
+    ) -> None:
         (folder / "kernel.pyx").write_text(source, encoding="utf-8")
         command = compiler()
         if isinstance(command, Missing):
@@ -186,8 +193,8 @@ class Builder:
             "folder": str(folder),
             "module": module,
             "compiler": command,
-            "flags": [*_linking(), *COMPILE_FLAGS, *_includes()],
-            "optional": list(OPTIONAL_FLAGS),
+            "flags": [*_linking(), *flags[0], *_includes()],
+            "optional": list(flags[1]),
         }
         child = self._child = self._child or _start_child()
         output, _ = child.communicate(json.dumps(job))
