@@ -6,9 +6,11 @@ from typing import Any
 
 from sympy import Inverse, MatAdd, MatMul, MatPow, MatrixSymbol, Transpose
 
+from symflow.algebra.families import FamilySum
+
 
 def transposed(expression: Any, symmetric: tuple[MatrixSymbol, ...] = ()) -> Any:
-    """Return the transpose carried through products, sums and inverses.
+    """Return the transpose carried through products, sums, inverses, roots and sums over a family.
 
     Examples
     --------
@@ -28,6 +30,8 @@ def transposed(expression: Any, symmetric: tuple[MatrixSymbol, ...] = ()) -> Any
         return MatAdd(*(transposed(term, symmetric) for term in expression.args)).doit(deep=False)
     if isinstance(expression, Inverse):
         return Inverse(transposed(expression.arg, symmetric))
+    if isinstance(expression, FamilySum):
+        return FamilySum(transposed(expression.body, symmetric), expression.members, expression.count)
     if isinstance(expression, MatPow):
         return MatPow(transposed(expression.base, symmetric), expression.exp)
     return Transpose(expression).doit()

@@ -36,6 +36,7 @@ from sympy.core.function import Application
 from sympy.matrices.expressions.dotproduct import DotProduct
 
 from symflow.algebra.determinant import LogDet
+from symflow.algebra.families import FamilySum
 from symflow.algebra.words import normal_form
 from symflow.algebra.words.atoms import BILINEAR, TRACE, Word
 from symflow.algebra.words.normal import NormalForm, zero
@@ -223,13 +224,27 @@ def _(expr: Any, directions: Directions) -> Any:
     if _is_zero(change):
         return _zero_of(expr)
     if not expr.exp.is_Integer:
-        raise InputError(f"only integer powers of matrices can be varied, got {expr}")
+        raise InputError(
+            f"the derivative of {expr} has no closed form: that of a root R of P solves R·dR + dR·R = dP, "
+            "and that of another power an equation of that kind; only integer powers can be varied"
+        )
     n, base = int(expr.exp), expr.base
     if n > 0:
         return _total(expr, [MatMul(*[base] * i, change, *[base] * (n - 1 - i)) for i in range(n)])
     inverse = Inverse(base)
     terms = [MatMul(-1, *[inverse] * (i + 1), change, *[inverse] * (-n - i)) for i in range(-n)]
     return _total(expr, terms)
+
+
+@_vary.register(FamilySum)
+def _(expr: Any, directions: Directions) -> Any:
+    varied = sorted(str(m.name) for m in expr.members if m in directions)
+    if varied:
+        raise InputError(
+            f"{varied[0]} stands for every matrix of a family in {expr}; vary a symbol that is no member"
+        )
+    change = _vary(expr.body, directions)
+    return _zero_of(expr) if _is_zero(change) else FamilySum(change, expr.members, expr.count)
 
 
 @_vary.register(Trace)

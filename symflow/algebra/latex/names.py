@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import accumulate
 
 _COMMANDS = """
     alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi
@@ -65,6 +66,23 @@ def latex_name(name: str, bold: bool = False) -> str:
         superscript = _script(superscript)
     below = f"_{{{','.join(_script(part) for part in subs)}}}" if subs else ""
     return base + primes + below + (f"^{{{superscript}}}" if superscript else "")
+
+
+def indexed(text: str, index: str) -> str:
+    r"""Return the LaTeX of a symbol with one more subscript.
+
+    Examples
+    --------
+    >>> indexed("V", "h"), indexed("b_{q}", "h"), indexed("K^{(1)}", "h")
+    ('V_{h}', 'b_{q,h}', 'K_{h}^{(1)}')
+    """
+    depths = accumulate((mark == "{") - (mark == "}") for mark in text)
+    marks = [i for i, depth in enumerate(depths) if depth == 0 and text[i] in "_^"]
+    place = marks[0] if marks else len(text)
+    if text[place : place + 1] != "_":
+        return f"{text[:place]}_{{{index}}}{text[place:]}"
+    end = text.index("}", place)
+    return f"{text[:end]},{index}{text[end:]}"
 
 
 def has_superscript(text: str) -> bool:

@@ -8,8 +8,11 @@ from typing import Any
 import sympy
 from sympy.printing.latex import LatexPrinter
 
-from symflow.algebra.latex.names import has_superscript, latex_name
+from symflow.algebra.families import FamilySum
+from symflow.algebra.latex.names import has_superscript, indexed, latex_name
 from symflow.algebra.latex.order import order_matrix_terms, order_scalar_terms, transposes
+
+_INDICES = ("h", "j", "l", *(f"h_{{{n}}}" for n in range(1, 100)))
 
 
 class Printer(LatexPrinter):  # type: ignore[misc]
@@ -19,6 +22,7 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         super().__init__({"fold_short_frac": False, "mul_symbol": None})
         self._bold = bold
         self._depth = 0  # brackets around the current sum; spaces around + only at depth 0
+        self._indices: dict[Any, str] = {}  # of the members of the sums around the current place
 
     # ---- names -----------------------------------------------------------------------------------
 
@@ -28,7 +32,8 @@ class Printer(LatexPrinter):  # type: ignore[misc]
     _print_RandomSymbol = _print_Dummy = _print_Symbol
 
     def _print_MatrixSymbol(self, expr: Any, style: str = "") -> str:
-        return latex_name(expr.name, self._bold)
+        text = latex_name(expr.name, self._bold)
+        return indexed(text, self._indices[expr]) if expr in self._indices else text
 
     def _print_MatrixElement(self, expr: Any) -> str:
         index = [expr.i] if expr.parent.shape[1] == 1 and expr.j == 0 else [expr.i, expr.j]
@@ -67,7 +72,10 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         return self._raised(expr.arg, "-1")
 
     def _print_MatPow(self, expr: Any) -> str:
-        return self._raised(expr.base, self._inside(expr.exp))
+        exponent = expr.exp
+        if exponent.is_Rational and not exponent.is_Integer:  # 1/2, not a fraction in a superscript
+            return self._raised(expr.base, f"{exponent.p}/{exponent.q}")
+        return self._raised(expr.base, self._inside(exponent))
 
     def _raised(self, base: Any, exponent: str) -> str:
         if isinstance(base, (sympy.MatrixSymbol, sympy.Identity, sympy.ZeroMatrix)):
@@ -85,7 +93,8 @@ class Printer(LatexPrinter):  # type: ignore[misc]
 
     def _bracket(self, expr: Any) -> str:
         text = self._inside(expr)
-        return rf"\left({text}\right)" if r"\frac" in text or r"\begin" in text else f"({text})"
+        is_tall = any(mark in text for mark in (r"\frac", r"\begin", r"\sum"))
+        return rf"\left({text}\right)" if is_tall else f"({text})"
 
     def _print_MatAdd(self, expr: Any) -> str:
         return self._joined(order_matrix_terms(expr.args, self._print))
@@ -103,10 +112,29 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         return self._with_coefficient(coefficient, self._word(factors))
 
     def _word(self, factors: Sequence[Any]) -> str:
-        return _juxtaposed([self._factor(factor) for factor in factors])
+        *before, last = factors
+        # A sum reaches as far to the right as it can, so only the last one needs no brackets.
+        parts = [self._bracket(f) if isinstance(f, FamilySum) else self._factor(f) for f in before]
+        return _juxtaposed([*parts, self._factor(last)])
+
+    def _print_FamilySum(self, expr: Any) -> str:
+        outer, index = self._indices, self._free_index(expr)
+        self._indices = outer | dict.fromkeys(expr.members, index)
+        self._depth += 1
+        text = self._factor(_without_unit(expr.body))
+        self._depth -= 1
+        self._indices = outer
+        sign, text = ("-", text[1:].lstrip()) if text.startswith("-") else ("", text)
+        gap = " " if text[:1].isalnum() else ""
+        return rf"{sign}\sum_{{{index}=1}}^{{{self._print(expr.count)}}}{gap}{text}"
+
+    def _free_index(self, expr: Any) -> str:
+        """Return h, or the next letter that names nothing in the sum and no index around it."""
+        taken = {latex_name(str(s.name)) for s in expr.free_symbols} | set(self._indices.values())
+        return next(letter for letter in _INDICES if letter not in taken)
 
     def _factor(self, expr: Any) -> str:
-        is_sum = isinstance(expr, (sympy.Add, sympy.MatAdd))
+        is_sum = isinstance(expr, (sympy.Add, sympy.MatAdd)) or _is_scalar_sum(expr)
         return self._bracket(expr) if is_sum else str(self._print(expr))
 
     def _with_coefficient(self, coefficient: Any, rest: str) -> str:
@@ -122,10 +150,17 @@ class Printer(LatexPrinter):  # type: ignore[misc]
             return rf"{sign}\tfrac{{{abs(coefficient.p)}}}{{{coefficient.q}}}"
         return self._factor(coefficient).replace("- ", "-", 1)
 
+    def _print_Pow(self, expr: Any) -> str:
+        if _is_scalar_sum(expr.base) and expr.exp.is_Integer and expr.exp > 0:
+            return f"{self._bracket(expr.base)}^{{{expr.exp}}}"
+        return str(super()._print_Pow(expr))
+
     # ---- scalars ---------------------------------------------------------------------------------
 
     def _print_Trace(self, expr: Any) -> str:
         inner = expr.arg
+        if isinstance(inner, FamilySum) and tuple(inner.shape) == (1, 1):
+            return self._print_FamilySum(inner)
         if tuple(inner.shape) != (1, 1):
             return rf"\operatorname{{tr}}({self._inside(inner)})"
         if isinstance(inner, sympy.MatAdd):
@@ -168,6 +203,19 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         return self._with_coefficient(
             coefficient, rf"\,{rest}" if r"\frac" in self._print(coefficient) else rest
         )
+
+
+def _is_scalar_sum(expr: Any) -> bool:
+    return isinstance(expr, sympy.Trace) and isinstance(expr.arg, FamilySum) and expr.arg.shape == (1, 1)
+
+
+def _without_unit(body: Any) -> Any:
+    """Return a 1×1 summand as the scalar that it is."""
+    if tuple(body.shape) != (1, 1) or isinstance(body, sympy.MatAdd):
+        return body
+    coefficient, factors = body.as_coeff_matrices() if isinstance(body, sympy.MatMul) else (1, [body])
+    rest = [f for f in factors if not f.is_Identity]
+    return coefficient * sympy.Trace(sympy.MatMul(*rest)) if rest else coefficient
 
 
 def _is_denominator(factor: Any) -> bool:

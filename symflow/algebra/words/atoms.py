@@ -53,17 +53,26 @@ class Keyed:
         return self._hash == other._hash and self.key == other.key
 
 
+SYMBOL, INVERSE, FAMILY, ROOT = range(4)
+
+
 class Atom(Keyed):
-    """One letter: a symbol (perhaps transposed or inverted) or the inverse of a polynomial.
+    """One letter: a symbol (perhaps transposed or inverted), or a letter closed around a polynomial P.
 
     Attributes
     ----------
+    kind : int
+        ``SYMBOL``, ``INVERSE`` of P, sum of P over a ``FAMILY``, or principal square ``ROOT`` of P.
     symbol : MatrixSymbol or None
-        The symbol; None for the inverse of a polynomial.
+        The symbol; None for a closed letter.
     transposed, inverted, symmetric : bool
-        Flags of a symbol; a symmetric symbol is never marked transposed.
+        Flags of a symbol, the second one of a sum too; a symmetric symbol is never marked transposed.
     inner : NormalForm or None
-        The polynomial P of an atom P⁻¹.
+        The polynomial P of a closed letter.
+    members : tuple of MatrixSymbol
+        The symbols in P that a family has one of for each index, sorted by name.
+    count : Symbol or None
+        How many indices the family has.
     shape_class : tuple
         A key that is the same for the atom and for its transpose.
     """
@@ -71,8 +80,11 @@ class Atom(Keyed):
     __slots__ = (
         "_transpose",
         "cols",
+        "count",
         "inner",
         "inverted",
+        "kind",
+        "members",
         "rows",
         "shape_class",
         "symbol",
@@ -88,15 +100,20 @@ class Atom(Keyed):
         inverted: bool = False,
         symmetric: bool = False,
         inner: NormalForm | None = None,
+        kind: int = SYMBOL,
+        members: tuple[Any, ...] = (),
+        count: Any = None,
     ) -> None:
         self.shape_class: Key
+        self.kind, self.members, self.count = kind, members, count
         self.symbol, self.inner, self.symmetric = symbol, inner, symmetric
         self.transposed, self.inverted = transposed and not symmetric, inverted
         self._transpose = None
         if inner is not None:
             self.rows, self.cols = inner.shape
-            self.shape_class = (1, inner.transpose_invariant())
-            self._seal((1, inner.key))
+            family = (*family_key(members, count), inverted) if kind == FAMILY else ()
+            self.shape_class = (kind, inner.transpose_invariant(), *family)
+            self._seal((kind, inner.key, *family))
             return
         rows, cols = symbol.shape
         self.rows, self.cols = (cols, rows) if self.transposed else (rows, cols)
@@ -105,15 +122,18 @@ class Atom(Keyed):
         self._seal((*self.shape_class, self.transposed))
 
     def with_flags(self, transposed: bool, inverted: bool) -> Atom:
-        """Return the same symbol with other flags."""
+        """Return the same symbol with other flags, or the same sum inverted or not."""
+        if self.kind == FAMILY:
+            return Atom(None, False, inverted, False, self.inner, FAMILY, self.members, self.count)
         return Atom(self.symbol, transposed, inverted, self.symmetric)
 
     def cancels(self, other: Atom) -> bool:
-        """Whether ``self·other`` is the identity because both are one symbol, inverted once."""
+        """Whether ``self·other`` is the identity because both are one symbol or sum, inverted once."""
         return (
-            self.inner is None
-            and other.inner is None
-            and self.inverted != other.inverted
+            self.inverted != other.inverted
+            and self.inner == other.inner
+            and self.members == other.members
+            and self.count == other.count
             and self.transposed == other.transposed
             and self.symbol == other.symbol
             and self.symmetric == other.symmetric
@@ -122,37 +142,72 @@ class Atom(Keyed):
 
 Word = tuple[Atom, ...]
 
-BILINEAR, TRACE, FUNCTION, BASE, LOGDET = range(5)
+BILINEAR, TRACE, FUNCTION, BASE, LOGDET, SUM = range(6)
 
 
 class Factor(Keyed):
-    """A scalar factor: ``uᵀ…v``, ``tr(…)``, ``f(…)``, a sum kept as the base of a power, or ``log|det …|``.
+    """A scalar factor: ``uᵀ…v``, ``tr(…)``, ``f(…)``, the base of a power, ``log|det …|``, or a sum.
 
     Attributes
     ----------
     kind : int
-        ``BILINEAR``, ``TRACE``, ``FUNCTION``, ``BASE`` or ``LOGDET``.
+        ``BILINEAR``, ``TRACE``, ``FUNCTION``, ``BASE``, ``LOGDET`` or ``SUM``.
     word : Word
         The letters of the first two kinds.
     function : type or None
         The SymPy class of ``FUNCTION``.
     args : tuple of NormalForm
-        The arguments of the last three kinds.
+        The arguments of the other kinds.
+    members, count
+        Of ``SUM``, as in an atom.
     """
 
-    __slots__ = ("args", "function", "kind", "word")
+    __slots__ = ("args", "count", "function", "kind", "members", "word")
 
     def __init__(
-        self, kind: int, word: Word = (), function: Any = None, args: tuple[NormalForm, ...] = ()
+        self,
+        kind: int,
+        word: Word = (),
+        function: Any = None,
+        args: tuple[NormalForm, ...] = (),
+        members: tuple[Any, ...] = (),
+        count: Any = None,
     ) -> None:
         self.kind, self.word, self.function, self.args = kind, word, function, args
+        self.members, self.count = members, count
         name = "" if function is None else function.__name__
-        self._seal((kind, len(word), tuple(a.key for a in word), name, tuple(a.key for a in args)))
+        family = family_key(members, count) if kind == SUM else ()
+        self._seal((kind, len(word), tuple(a.key for a in word), name, tuple(a.key for a in args), family))
 
     @property
     def is_exponential(self) -> bool:
         """Whether this is the exponential of its argument."""
         return self.kind == FUNCTION and self.function is exp
+
+
+def family_key(members: tuple[Any, ...], count: Any) -> Key:
+    """Return the ordering key of the index of a family."""
+    return (tuple(str(m.name) for m in members), coefficient_key(count))
+
+
+def mentions(part: Atom | Factor, symbols: frozenset[Any]) -> bool:
+    """Whether a letter or scalar factor depends on one of the matrix symbols.
+
+    A sum does not depend on its own members: its index is bound.
+    """
+    symbols = symbols - frozenset(part.members)
+    if not symbols:
+        return False
+    if isinstance(part, Atom):
+        return part.symbol in symbols if part.inner is None else _form_mentions(part.inner, symbols)
+    return any(mentions(a, symbols) for a in part.word) or any(_form_mentions(f, symbols) for f in part.args)
+
+
+def _form_mentions(form: NormalForm, symbols: frozenset[Any]) -> bool:
+    return any(
+        any(mentions(a, symbols) for a in word) or any(mentions(f, symbols) for f, _ in scalars)
+        for scalars, word in form.terms
+    )
 
 
 Scalars = tuple[tuple[Factor, Exponent], ...]

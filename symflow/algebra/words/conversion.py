@@ -39,7 +39,9 @@ from sympy.matrices.expressions.dotproduct import DotProduct
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from symflow.algebra.determinant import LogDet
+from symflow.algebra.families import FamilySum
 from symflow.algebra.words.atoms import FUNCTION, Atom, Factor
+from symflow.algebra.words.closed import family_sum, square_root
 from symflow.algebra.words.inverses import inverse
 from symflow.algebra.words.normal import (
     NormalForm,
@@ -198,11 +200,19 @@ def _inverse(base: Any, symmetric: Symmetric) -> NormalForm:
 
 @_convert.register(MatPow)
 def _(expr: Any, symmetric: Symmetric) -> NormalForm:
+    if not (2 * expr.exp).is_Integer:
+        raise InputError(f"only integer and half-integer powers of matrices are known, got {expr}")
     if not expr.exp.is_Integer:
-        raise InputError(f"only integer powers of matrices are known, got {expr}")
+        root = square_root(_convert(expr.base, symmetric))
+        return (root if expr.exp > 0 else inverse(root)) ** int(2 * abs(expr.exp))
     if expr.exp >= 0:
         return _convert(expr.base, symmetric) ** int(expr.exp)
     return _inverse(expr.base, symmetric) ** int(-expr.exp)
+
+
+@_convert.register(FamilySum)
+def _(expr: Any, symmetric: Symmetric) -> NormalForm:
+    return family_sum(_convert(expr.body, symmetric), expr.members, expr.count)
 
 
 @_convert.register(Trace)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sympy import S
 
-from symflow.algebra.words.atoms import Atom, Word, word_key
+from symflow.algebra.words.atoms import INVERSE, ROOT, Atom, Word, word_key
 from symflow.algebra.words.coefficients import Coefficient, canonical
 from symflow.algebra.words.normal import NormalForm, from_atom, one
 from symflow.algebra.words.powers import power
@@ -37,7 +37,7 @@ def inverse(matrix: NormalForm) -> NormalForm:
         return ahead * update.scaled(canonical(1 / c)) * behind
     scale = normalising_coefficient(core)
     monic = core.scaled(canonical(1 / scale))
-    closed = NormalForm(core.shape, {((), (Atom(None, inner=monic),)): canonical(1 / scale)})
+    closed = NormalForm(core.shape, {((), (Atom(None, inner=monic, kind=INVERSE),)): canonical(1 / scale)})
     return ahead * closed * behind
 
 
@@ -61,8 +61,10 @@ def _inverse_word(word: Word, size: Any) -> NormalForm:
 
 def inverse_atom(atom: Atom) -> NormalForm:
     """Return the inverse of one letter."""
-    if atom.inner is not None:
+    if atom.inner is not None and atom.kind == INVERSE:
         return atom.inner
+    if atom.inner is not None and atom.kind == ROOT:  # R⁻¹ = P⁻¹R, so that no letter is an inverted root
+        return inverse(atom.inner) * from_atom(atom)
     return from_atom(atom.with_flags(atom.transposed, not atom.inverted))
 
 
@@ -116,7 +118,7 @@ def _dividing_letter(core: NormalForm) -> tuple[Atom | None, bool]:
         atom = ends.pop()
         if not ends and (atom.inverted or (complete and atom.rows == atom.cols)):
             return atom, on_left
-    inverses = [w for w in filled if all(a.inverted or a.inner is not None for a in w)]
+    inverses = [w for w in filled if all(a.inverted or a.kind == INVERSE for a in w)]
     if complete and inverses:
         return min(inverses, key=word_key)[0], True
     return None, True

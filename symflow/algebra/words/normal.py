@@ -17,6 +17,7 @@ from symflow.algebra.words.atoms import (
     BASE,
     BILINEAR,
     FUNCTION,
+    ROOT,
     Atom,
     Exponent,
     Factor,
@@ -165,6 +166,23 @@ class NormalForm(Keyed):
         pairs = [t for (s, w), c in turned.items() for t in times_scalars(s, c, normalised_word(w, Work()))]
         return NormalForm((S.One, S.One), collect(pairs))
 
+    def intertwined(self, p: Atom) -> NormalForm | None:
+        """Return P' with ``p·P = P'·p``, for cI + Rp with roots of such polynomials among its words.
+
+        By functional calculus P = aI + Sp and P' = aI + pS with one scalar a; P' is invertible with P, and
+        has a principal root with P, where p is square or a is positive.
+        """
+        turned: Terms = {}
+        positive = p.rows == p.cols
+        for (scalars, w), c in self.terms.items():
+            moved = _passed(p, w)
+            if ((), ()) not in self.terms or moved is None or (not w and scalars):
+                return None
+            if not positive and (not w or w[0].kind == ROOT) and not c.is_positive:
+                return None
+            turned[scalars, moved] = c
+        return NormalForm((p.rows, p.rows), turned) if p.rows != 1 else None
+
     def leading(self) -> tuple[Word, Coefficient] | None:
         """Return leading word and its coefficient; None where scalar factors multiply that word."""
         word = max((w for _, w in self.terms), key=leading_key, default=())
@@ -275,7 +293,7 @@ def normalised_word(word: Word, work: Work) -> Terms:
         rest = normalised_word(word[:i] + word[j:], work)
         return collect(_products(normalised_word(word[i:j], work), rest, work))
     pairs: list[tuple[Monomial, Coefficient]] = []
-    hit = replacement(word, _inverse) if work.enter() else None
+    hit = replacement(word, _closed()) if work.enter() else None
     for c, scalars, other in hit or ():
         pairs.extend(times_scalars(scalars, c, normalised_word(other, work)))
     work.leave()
@@ -293,6 +311,17 @@ def _inner_scalar(word: Word) -> tuple[int, int] | None:
         if atom.cols == 1 and start is not None:
             return start, i + 1
     return None
+
+
+def _passed(p: Atom, word: Word) -> Word | None:
+    """Return w' with ``p·w = w'·p`` for a word of roots that p passes and perhaps a tail that ends with p."""
+    if not word:
+        return ()
+    if word[0].kind != ROOT or word[0].inner is None:
+        return (p, *word[:-1]) if word[-1] == p else None
+    inner = word[0].inner.intertwined(p)
+    tail = _passed(p, word[1:])
+    return None if inner is None or tail is None else (Atom(None, inner=inner, kind=ROOT), *tail)
 
 
 def _transposed_terms(terms: Terms, work: Work) -> list[tuple[Monomial, Coefficient]]:
@@ -314,7 +343,7 @@ def transposed_word(word: Word, work: Work) -> Terms:
 
 
 def transposed_symbol(atom: Atom) -> Atom:
-    """Return the transpose of a letter that is no inverse of a polynomial."""
+    """Return the transpose of a letter that is not closed."""
     return atom if atom.symmetric else atom.with_flags(not atom.transposed, atom.inverted)
 
 
@@ -322,12 +351,15 @@ def _transposed_atom(atom: Atom, work: Work) -> Terms:
     if atom.inner is None:
         return {((), (transposed_symbol(atom),)): S.One}
     if atom._transpose is None:
-        atom._transpose = _inverse(atom.inner.T)
+        atom._transpose = _closed().transposed_letter(atom)
     return atom._transpose.terms
 
 
 def _bilinear(word: Word, work: Work) -> Terms:
     """Return the scalar uᵀ…v by the smaller of the word and its transpose."""
+    summed: NormalForm | None = _closed().summed_scalar(word)
+    if summed is not None:
+        return summed.terms
     other = _transposed_open(word, work)
     single = single_word(other)
     if single is not None:
@@ -342,10 +374,18 @@ def _bilinear(word: Word, work: Work) -> Terms:
 
 def _transposed_open(word: Word, work: Work) -> Terms:
     """Transpose a 1×1 word and rewrite its inside, keeping the two vectors as the ends of the words."""
+    u, v = (_transposed_end(a, work) for a in (word[-1], word[0]))
+    if u is None or v is None:
+        return {((), word): S.One}
     if len(word) < 3:
-        return {((), tuple(transposed_symbol(a) for a in reversed(word))): S.One}
-    u, v = (transposed_symbol(a) for a in (word[-1], word[0]))
+        return {((), (u, v)): S.One}
     return {(s, (u, *w, v)): c for (s, w), c in transposed_word(word[1:-1], work).items()}
+
+
+def _transposed_end(atom: Atom, work: Work) -> Atom | None:
+    """Return the transpose of a vector where it is one letter, else None."""
+    single = single_word(_transposed_atom(atom, work))
+    return single[0] if single is not None and len(single) == 1 else None
 
 
 def single_word(terms: Terms) -> Word | None:
@@ -354,8 +394,8 @@ def single_word(terms: Terms) -> Word | None:
     return word if not more and not scalars and c == 1 else None
 
 
-def _inverse(matrix: NormalForm) -> NormalForm:
-    # Words and inverses are defined by each other: an inverse is built by multiplying words.
-    from symflow.algebra.words.inverses import inverse
+def _closed() -> Any:
+    # Words and closed letters are defined by each other: a closed letter is built by multiplying words.
+    from symflow.algebra.words import closed
 
-    return inverse(matrix)
+    return closed

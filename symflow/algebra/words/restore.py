@@ -11,6 +11,7 @@ from sympy import (
     Inverse,
     MatAdd,
     MatMul,
+    MatPow,
     Mul,
     Pow,
     S,
@@ -21,7 +22,20 @@ from sympy import (
 )
 
 from symflow.algebra.determinant import LogDet
-from symflow.algebra.words.atoms import BASE, BILINEAR, LOGDET, TRACE, Atom, Factor, Scalars, Word
+from symflow.algebra.families import FamilySum
+from symflow.algebra.words.atoms import (
+    BASE,
+    BILINEAR,
+    FAMILY,
+    INVERSE,
+    LOGDET,
+    SUM,
+    TRACE,
+    Atom,
+    Factor,
+    Scalars,
+    Word,
+)
 from symflow.algebra.words.coefficients import exact_number
 
 if TYPE_CHECKING:
@@ -55,8 +69,12 @@ def _matrix_term(scalar: Any, word: Word, size: Any) -> Any:
 
 def atom_to_sympy(atom: Atom) -> Any:
     """Return one letter as SymPy."""
+    if atom.inner is not None and atom.kind == FAMILY:
+        summed = FamilySum(to_sympy(atom.inner), atom.members, atom.count)
+        return Inverse(summed) if atom.inverted else summed
     if atom.inner is not None:
-        return Inverse(to_sympy(atom.inner))
+        base = to_sympy(atom.inner)
+        return Inverse(base) if atom.kind == INVERSE else MatPow(base, S.Half)
     letter = Transpose(atom.symbol) if atom.transposed else atom.symbol
     return Inverse(letter) if atom.inverted else letter
 
@@ -70,10 +88,21 @@ def factor_to_sympy(factor: Factor) -> Any:
     if factor.kind in (BILINEAR, TRACE):
         letters = [atom_to_sympy(a) for a in factor.word]
         return Trace(letters[0] if len(letters) == 1 else MatMul(*letters))
+    if factor.kind == SUM:
+        return Trace(FamilySum(_as_matrix(factor.args[0]), factor.members, factor.count))
     if factor.kind == LOGDET:
         return LogDet(to_matrix(factor.args[0]))
     args = [to_sympy(a) for a in factor.args]
     return args[0] if factor.kind == BASE else factor.function(*args)
+
+
+def _as_matrix(summand: NormalForm) -> Any:
+    """Return a scalar as a 1×1 matrix, a lone ``uᵀ…v`` as that product."""
+    (((scalars, _), _),) = summand.terms.items()
+    factor, exponent = scalars[0]
+    if len(scalars) == 1 and exponent == 1 and factor.kind == BILINEAR:
+        return MatMul(*[atom_to_sympy(a) for a in factor.word])
+    return to_matrix(summand)
 
 
 def vanishes_over_common_denominator(form: NormalForm) -> bool:

@@ -7,7 +7,9 @@ from typing import Any
 from sympy import S, log
 
 from symflow.algebra.words.atoms import (
+    INVERSE,
     LOGDET,
+    ROOT,
     TRACE,
     Atom,
     Factor,
@@ -64,6 +66,9 @@ def _trace_word(word: Word, size: Any, work: Work) -> Terms:
     for r, atom in enumerate(word):
         if atom.rows == 1:
             return normalised_word(word[r:] + word[:r], work)
+    summed: NormalForm | None = _closed().summed_scalar(word)
+    if summed is not None:
+        return summed.terms
     weight = _weight(word)
     for r in range(1, len(word)):
         turned = word[r:] + word[:r]
@@ -72,6 +77,13 @@ def _trace_word(word: Word, size: Any, work: Work) -> Terms:
             return _trace_terms(hit, turned[0].rows, work)
     best = min(_orbit(word, work), key=word_key)
     return {(((Factor(TRACE, best), 1),), ()): S.One}
+
+
+def _closed() -> Any:
+    # As in ``normal``: the trace of a word with a sum is a sum of traces.
+    from symflow.algebra.words import closed
+
+    return closed
 
 
 def _trace_terms(terms: Terms, size: Any, work: Work) -> Terms:
@@ -133,9 +145,11 @@ def log_determinant(matrix: NormalForm) -> NormalForm:
 
 
 def _log_of_atom(atom: Atom) -> NormalForm:
-    if atom.inner is not None:
+    if atom.inner is not None and atom.kind == INVERSE:
         return -log_determinant(atom.inner)
-    symbol = from_atom(Atom(atom.symbol, symmetric=atom.symmetric))
+    if atom.inner is not None and atom.kind == ROOT:
+        return log_determinant(atom.inner).scaled(S.Half)
+    symbol = from_atom(atom.with_flags(False, False))
     value = from_factor(Factor(LOGDET, args=(symbol,)))
     return -value if atom.inverted else value
 

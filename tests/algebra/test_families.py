@@ -1,0 +1,157 @@
+"""Sums over a family: what the normal form proves, the derivative, text, LaTeX and exact values."""
+
+import pickle
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sympy import Identity, Inverse, Trace, Transpose
+
+from symflow.algebra.affine import affine_parts
+from symflow.algebra.families import FamilySum
+from symflow.algebra.latex import latex
+from symflow.algebra.symbols import dimension, matrix, vector
+from symflow.algebra.terms import terms
+from symflow.algebra.transposition import transposed
+from symflow.algebra.variation import gateaux
+from symflow.algebra.words import identical, normal_form
+from symflow.errors import InputError, NotAffine
+
+d, k, H = dimension("d"), dimension("k"), dimension("H")
+A, B, M, S, V = (matrix(n, d, d) for n in ("A", "B", "M", "Sigma", "V"))
+C = matrix("C", d, d)
+K = matrix("K", k, d)
+x, y, b = vector("x", d), vector("y", d), vector("b", d)
+eye = Identity(d)
+MEMBERS = (A, B, K, V, b)
+
+
+def over(body):
+    return FamilySum(body, MEMBERS, H)
+
+
+PROVEN = [
+    (over(A + B), over(A) + over(B)),
+    (over(S * A * M), S * over(A) * M),
+    (over(V * S * A * S), over(V * S * A) * S),
+    (over(S * M), H * S * M),
+    (over(x), H * x),
+    (over(2 * A - A), over(A)),
+    (over(A.T), over(A).T),
+    (over(K.T * K), over(K.T * K).T),
+    (over(b.T * x), x.T * over(b)),
+    (over(Trace(M) * A), Trace(M) * over(A)),
+    # two indices do not mix
+    (over(over(A) * B), over(A) * over(B)),
+    (over(over(A)), H * over(A)),
+    # scalars: what is summed last does not depend on the factor that was taken out
+    (Trace(over(A * M * B) * C), Trace(over(B * C * A) * M)),
+    (x.T * over(Trace(A) * B) * y, over(Trace(A) * (x.T * B * y))),
+    (Trace(over(K.T * K) * S), Trace(over(Trace(K * S * K.T) * Identity(1)))),
+    # inverses of sums, and inverses inside sums
+    (Inverse(over(A)) * over(A), eye),
+    (Inverse(eye + S * over(K.T * K)) * S, S * Inverse(eye + over(K.T * K) * S)),
+    (over(V * Inverse(eye + 2 * S * K.T * K) * S), over(V * S * Inverse(eye + 2 * K.T * K * S))),
+    (over(A * Inverse(eye + M * A)) * M, H * eye - over(Inverse(eye + A * M))),
+    (M * over(A * Inverse(eye + M * A)), H * eye - over(Inverse(eye + M * A))),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), PROVEN, ids=[str(i) for i in range(len(PROVEN))])
+def test_identities_of_sums_are_proven(left, right):
+    assert identical(left, right, symmetric=(S,))
+
+
+DIFFERENT = [
+    (over(A * B), over(A) * over(B)),
+    (over(A), A),
+    (over(A), FamilySum(A, (A,), dimension("G"))),
+    (over(b.T * b), over(b).T * over(b)),
+    (over(A), over(A).T),
+    (FamilySum(A * B, (A,), H), over(A * B)),
+    (Trace(over(A * M * B) * C), Trace(over(A * C * B) * M)),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), DIFFERENT, ids=[str(i) for i in range(len(DIFFERENT))])
+def test_different_sums_stay_different(left, right):
+    assert not identical(left, right, symmetric=(S,))
+
+
+def test_a_sum_is_written_without_the_letters_that_stand_outside():
+    assert normal_form(over(M * V * S * A * S), (S,)).to_sympy() == M * FamilySum(V * S * A, (A, V), H) * S
+
+
+@pytest.mark.parametrize("left", [pair[0] for pair in PROVEN], ids=[str(i) for i in range(len(PROVEN))])
+def test_restoring_and_reading_again_changes_nothing(left):
+    form = normal_form(left, (S,))
+    assert normal_form(form.to_sympy(), (S,)) == form
+    copy = pickle.loads(pickle.dumps(form))
+    assert copy == form
+    assert hash(copy) == hash(form)
+
+
+def test_the_derivative_passes_into_the_summand():
+    X, direction = matrix("X", d, d), matrix("D", d, d)
+    found = gateaux(over(V * X * A * X), {X: direction})
+    assert identical(found, over(V * direction * A * X) + over(V * X * A * direction))
+    assert gateaux(over(V), {X: direction}).is_ZeroMatrix
+    with pytest.raises(InputError, match="A stands for every matrix of a family"):
+        gateaux(over(A * X), {A: direction})
+
+
+def test_affine_parts_and_terms_see_through_a_sum():
+    linear, constant = affine_parts(over(V * (S * A * y + b)), y)
+    assert identical(linear, over(V * S * A))
+    assert identical(constant, over(V * b))
+    assert list(terms(over(2 * V * S) + M)) == [(1, (M,)), (2, (FamilySum(V, (V,), H), S))]
+    with pytest.raises(NotAffine):
+        affine_parts(over(V * y * y.T * A * y), y)
+
+
+def test_transposition_goes_into_the_summand():
+    assert transposed(over(V * S * A), (S,)) == over(A.T * S * V.T)
+    assert identical(transposed(over(V * S * A), (S,)), Transpose(over(V * S * A)), (S,))
+
+
+WRITTEN = [
+    (over(V * S * K.T * K * S), r"\sum_{h=1}^{H} V_{h}\Sigma K_{h}^{\top}K_{h}\Sigma"),
+    (over(V * S) * x, r"\left(\sum_{h=1}^{H} V_{h}\Sigma\right)x"),
+    (M * over(A), r"M\sum_{h=1}^{H} A_{h}"),
+    (over(A + V), r"\sum_{h=1}^{H}(A_{h}+V_{h})"),
+    (over(-A * x) + x, r"-\sum_{h=1}^{H} A_{h}x + x"),
+    (FamilySum(V * vector("bv", d), (V, vector("bv", d)), H), r"\sum_{h=1}^{H} V_{h}b_{v,h}"),
+    (over(matrix("h", d, d) * A), r"\sum_{j=1}^{H} hA_{j}"),
+    (over(over(A) * B), r"\sum_{h=1}^{H}\left(\sum_{j=1}^{H} A_{j}\right)B_{h}"),
+    (Trace(over(x.T * A * y)) ** 2, r"\left(\sum_{h=1}^{H}\langle x, A_{h}y\rangle\right)^{2}"),
+]
+
+
+@pytest.mark.parametrize(("expr", "text"), WRITTEN, ids=[str(i) for i in range(len(WRITTEN))])
+def test_latex_of_sums(expr, text):
+    assert latex(expr) == text
+
+
+_FACTORS = [A, A.T, B, K.T * K, M, S, S, M.T, Inverse(eye + M * A), Inverse(eye + S * M)]
+_CHAINS = st.lists(st.sampled_from(_FACTORS), min_size=1, max_size=4)
+
+
+def _times(factors):
+    value = eye
+    for factor in factors:
+        value = value * factor
+    return value
+
+
+@settings(max_examples=40, deadline=None)
+@given(chains=st.lists(_CHAINS, min_size=1, max_size=2), outer=_CHAINS)
+def test_sums_are_linear_whatever_is_summed(chains, outer):
+    bodies = [_times(chain) for chain in chains]
+    whole = over(sum(bodies[1:], bodies[0]))
+    parts = [over(body) for body in bodies]
+    assert identical(whole, sum(parts[1:], parts[0]), (S,))
+    assert identical(whole.T, over(sum(bodies[1:], bodies[0]).T), (S,))
+    factors = [f for f in outer if not f.has(A, B, K)]
+    assume(factors)
+    left = _times(factors)
+    assert identical(left * whole, over(left * sum(bodies[1:], bodies[0])), (S,))
