@@ -1,14 +1,14 @@
 """Deciding claims: verdicts, certificates, and their independent re-check.
 
-=================  ============================================================================
-`verdict`          :class:`Verdict`: proved, refuted, undecided or supported
-`certificate`      the schema, reading and writing
-`recheck`          the independent re-check
-`propositions/`    what a claim id says, computed from the statement that a certificate stores
-`kinds/`           one module per kind of proof object, each with its own replay
-`rules/`, `lemmas/` exact rules of inference; the closed list of cited facts
-`search/`          finds proofs; shares no code with the replay
-=================  ============================================================================
+=====================  ============================================================================
+`verdict`              :class:`Verdict`: proved, refuted, undecided or supported
+`certificate`          the schema, reading and writing
+`recheck`              the independent re-check
+`propositions/`        what a claim id says, computed from the statement that a certificate stores
+`kinds/`               one module per kind of proof object, each with its own replay
+`rules/`, `lemmas/`    exact rules of inference; the closed list of cited facts
+`search/`              finds proofs; shares no code with the replay
+=====================  ============================================================================
 """
 
 from symflow.certify.certificate import Certificate

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from symflow.certify.certificate import Certificate
-from symflow.certify.recheck import replay
 from symflow.certify.search.closure import System, join_parts, prove_gaussian_preservation
 from symflow.certify.verdict import Verdict
 from symflow.claims.claim import Deadline
+from symflow.claims.deciding import replayed, undecided
 from symflow.derive.closure import gaussian_closure
 from symflow.derive.derivation import Derivation
 from symflow.errors import ClosureUndecided, InputError
@@ -39,13 +39,13 @@ def decide_preservation(
     try:
         derivation = _derivation(model, given)
     except ClosureUndecided as error:
-        return _undecided(claim, str(error))
+        return undecided(claim, str(error), METHOD)
     deadline.check()
     try:
         certificate = _prove(derivation, claim, rank)
     except InputError as error:  # the derivation is fine, but no proof of this kind can be written down
-        return _undecided(claim, str(error))
-    return _replayed(certificate, deadline)
+        return undecided(claim, str(error), METHOD)
+    return replayed(certificate, deadline)
 
 
 def decide_parts(
@@ -59,18 +59,8 @@ def decide_parts(
         try:
             parts[name] = _prove(gaussian_closure(model, names), "rank-invariance", rank=True)
         except InputError as error:
-            return _undecided(claim, f"{name}: {error}", "cases")
-    return _replayed(join_parts(claim, parts), deadline)
-
-
-def _replayed(certificate: Certificate, deadline: Deadline) -> Verdict:
-    """Return *proved* if the certificate replays; a proof that does not counts for nothing."""
-    deadline.check()
-    outcome = replay(certificate)
-    if not outcome.accepted:
-        why = f"the proof that was found does not replay: {outcome.reason}"
-        return _undecided(certificate.claim, why, certificate.kind)
-    return Verdict.from_certificate(certificate)
+            return undecided(claim, f"{name}: {error}", "cases")
+    return replayed(join_parts(claim, parts), deadline)
 
 
 def _derivation(model: Any, given: Iterable[str] | None) -> Derivation:
@@ -90,7 +80,3 @@ def _prove(derivation: Derivation, claim: str, rank: bool) -> Certificate:
     (mean, covariance), (mean_rhs, cov_rhs) = flow.states, flow.drift
     system = System(mean, covariance, mean_rhs, cov_rhs, flow.covariance.velocity_gradient)
     return prove_gaussian_preservation(derivation.statement, system, claim, rank=rank)
-
-
-def _undecided(claim: str, reason: str, method: str = METHOD) -> Verdict:
-    return Verdict(claim, "undecided", method=method, reason=reason)
