@@ -12,10 +12,10 @@ II.5 (the error estimate of DOP853), II.6 (dense output).
 from libc.math cimport HUGE_VAL, fabs, fmax, fmin, isfinite, nextafter, pow, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
-from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED, symflow_call, symflow_rhs
+from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED
 from symflow_ext.buffers cimport Reader, Writer
 from symflow_ext.call cimport Bound
-from symflow_ext.tables cimport LANES, Table, combine, table_of, tableau
+from symflow_ext.tables cimport LANES, combine, table_of
 
 cdef extern from "<time.h>" nogil:
     cdef struct timespec:
@@ -24,20 +24,6 @@ cdef extern from "<time.h>" nogil:
     enum:
         TIME_UTC
     int timespec_get(timespec *, int)
-
-cdef enum status:
-    RUNNING = 0
-    FINISHED = 1
-    BLOW_UP = 2
-    STEP_TOO_SMALL = 3
-    NON_FINITE = 4
-    RAISED = 5
-
-cdef enum reason:    # continues the numbers that a right-hand side returns
-    REASON_ACCURACY = 0
-    REASON_SINGULAR = 1
-    REASON_OUTSIDE_DOMAIN = 2
-    REASON_NON_FINITE = 4
 
 #: Why the last step was refused, by number.
 REASONS = ("accuracy", "singular", "outside-domain", "raised", "non-finite")
@@ -85,32 +71,24 @@ cdef class Stepper:
         Look for finite-time blow-up of ``|z|^2``, z the components of y from this one on; None does not look.
     """
 
-    cdef Bound _bound
-    cdef Table _table
-    cdef const tableau *_tab
-    cdef symflow_rhs _rhs
-    cdef const symflow_call *_call
-    cdef readonly double t, t0, t1, h, singularity
-    cdef double _direction, _rtol, _max_step, _dt, _first
-    cdef ptrdiff_t _n, _padded, _watched
-    cdef double *_memory
-    cdef double *_y
-    cdef double *_y_new
-    cdef double *_stage
-    cdef double *_atol
-    cdef double *_spare
-    cdef double *_zero
-    cdef double *_k
-    cdef readonly long nfev, accepted, rejected
-    cdef int _reason, _status, _streak
-    cdef bint _started
-    cdef double _q, _q_time
-
     def __init__(self, Bound call, method, double t0, y0, double t1, *, double rtol, atol, max_step=None,
                  first_step=None, dt=None, watch=0):
-        self._bound = call
         self._table = table_of(method)
         self._tab = &self._table.data
+        if dt is None and not self._tab.has_error:
+            raise ValueError("this method has no error estimate; give dt")
+        self._prepare(call, t0, t1, rtol, max_step, first_step, watch)
+        self._dt = 0.0 if dt is None else dt
+        self.dense_rows = 3 + self._tab.dense
+        self._allocate(call.size)
+        cdef Reader start = Reader(y0, self._n, "y0"), floor = Reader(atol, self._n, "atol")
+        memcpy(self._y, start.data, self._n * 8)
+        memcpy(self._atol, floor.data, self._n * 8)
+
+    cdef int _prepare(self, Bound call, double t0, double t1, double rtol, max_step, first_step,
+                      watch) except -1:
+        """Take in what does not depend on how steps are taken."""
+        self._bound = call
         self._rhs, self._call = call.rhs, &call.call
         self.t, self.t0, self.t1 = t0, t0, t1
         self._direction = 1.0 if t1 >= t0 else -1.0
@@ -120,23 +98,20 @@ cdef class Stepper:
             raise ValueError(f"watch = {watch} is not a component of a state of {call.size} numbers")
         self._max_step = HUGE_VAL if max_step is None else max_step
         self._first = 0.0 if first_step is None else first_step
-        self._dt = 0.0 if dt is None else dt
-        if dt is None and not self._tab.has_error:
-            raise ValueError("this method has no error estimate; give dt")
         self.singularity = HUGE_VAL
-        self._allocate(call.size)
-        cdef Reader start = Reader(y0, self._n, "y0"), floor = Reader(atol, self._n, "atol")
-        memcpy(self._y, start.data, self._n * 8)
-        memcpy(self._atol, floor.data, self._n * 8)
+        self._n = call.size
+        return 0
+
+    cdef int _reserve(self, ptrdiff_t numbers) except -1:
+        free(self._memory)
+        self._memory = <double *>calloc(numbers, 8)
+        if self._memory == NULL:
+            raise MemoryError(f"the workspace of a run needs {numbers} numbers")
+        return 0
 
     cdef int _allocate(self, ptrdiff_t n) except -1:
-        self._n = n
         self._padded = (n + LANES - 1) // LANES * LANES
-        cdef ptrdiff_t rows = 6 + self._tab.stages + 1 + self._tab.extra
-        free(self._memory)
-        self._memory = <double *>calloc(rows * self._padded + LANES, 8)
-        if self._memory == NULL:
-            raise MemoryError(f"{rows} vectors of {n} numbers")
+        self._reserve((6 + self._tab.stages + 1 + self._tab.extra) * self._padded + LANES)
         self._y = self._memory
         self._y_new = self._y + self._padded
         self._stage = self._y_new + self._padded
@@ -148,11 +123,6 @@ cdef class Stepper:
 
     def __dealloc__(self):
         free(self._memory)
-
-    @property
-    def dense_rows(self):
-        """How many coefficient vectors the dense output of a step has."""
-        return 3 + self._tab.dense
 
     @property
     def reason(self):
@@ -173,7 +143,7 @@ cdef class Stepper:
         cdef Writer out_c = None
         cdef double *dense = NULL
         if coefficients is not None:
-            out_c = Writer(coefficients, capacity * (3 + self._tab.dense) * self._n, "coefficients")
+            out_c = Writer(coefficients, capacity * self.dense_rows * self._n, "coefficients")
             dense = out_c.data
         cdef ptrdiff_t taken = 0
         self._bound.acquire()
@@ -189,7 +159,7 @@ cdef class Stepper:
     cdef int _run(self, double *times, double *states, double *dense, ptrdiff_t capacity, double seconds,
                   ptrdiff_t *taken) noexcept nogil:
         cdef double deadline = _now() + seconds
-        cdef ptrdiff_t stride = (3 + self._tab.dense) * self._n
+        cdef ptrdiff_t stride = self.dense_rows * self._n
         cdef int outcome = RUNNING if self._started else self._start()
         times[0] = self.t
         memcpy(states, self._y, self._n * 8)
@@ -384,6 +354,10 @@ cdef class Stepper:
             if error > 0.0:
                 growth = fmin(GROW, fmax(SHRINK, SAFETY * pow(error, -self._tab.exponent)))
             self.h = fabs(h) * (fmin(1.0, growth) if refused else growth)
+        return self._conclude()
+
+    cdef int _conclude(self) noexcept nogil:
+        """Return the status at an accepted point."""
         if self._watch_growth():
             return BLOW_UP
         return FINISHED if self.t == self.t1 else RUNNING

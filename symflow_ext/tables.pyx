@@ -48,26 +48,26 @@ cdef Table table_of(method):
     return _TABLES[method] if isinstance(method, str) else Table(method)
 
 
-cdef void _evaluate_dense(ptrdiff_t n, ptrdiff_t rows, double x, const double *y, const double *c,
-                          double *out) noexcept nogil:
-    """Form y + x (c0 + (1-x) (c1 + x (c2 + (1-x) (c3 + ...))))."""
+cdef void _evaluate_dense(ptrdiff_t n, ptrdiff_t rows, double x, bint powers, const double *y,
+                          const double *c, double *out) noexcept nogil:
+    """Form y + x (c0 + (1-x) (c1 + x (c2 + (1-x) (c3 + ...)))); in powers of x alone where asked."""
     cdef ptrdiff_t i, row
     cdef double factor
     for i in range(n):
         out[i] = 0.0
     for row in range(rows - 1, -1, -1):
-        factor = 1.0 - x if row % 2 else x
+        factor = x if powers or row % 2 == 0 else 1.0 - x
         for i in range(n):
             out[i] = factor * (out[i] + c[row * n + i])
     for i in range(n):
         out[i] += y[i]
 
 
-def interpolate(nodes, states, coefficients, times, out):
+def interpolate(nodes, states, coefficients, times, out, *, bint powers=False):
     """Fill row j of ``out`` with the solution at ``times[j]``.
 
     ``nodes`` (m + 1) is monotone, ``states`` is (m + 1, n), ``coefficients`` is (m, rows, n); times outside
-    of the nodes are extrapolated from the nearest step.
+    of the nodes are extrapolated from the nearest step. ``powers``: the coefficients are those of a power series.
     """
     cdef ptrdiff_t steps = len(nodes) - 1, count = len(times), j, lo, hi, mid
     cdef ptrdiff_t rows = coefficients.shape[1], n = coefficients.shape[2]
@@ -92,5 +92,5 @@ def interpolate(nodes, states, coefficients, times, out):
             if r_t.data[j] == t[lo + 1]:
                 memcpy(r_out.data + j * n, r_states.data + (lo + 1) * n, n * 8)
             else:
-                _evaluate_dense(n, rows, (r_t.data[j] - t[lo]) / (t[lo + 1] - t[lo]), r_states.data + lo * n,
-                                r_c.data + lo * rows * n, r_out.data + j * n)
+                _evaluate_dense(n, rows, (r_t.data[j] - t[lo]) / (t[lo + 1] - t[lo]), powers,
+                                r_states.data + lo * n, r_c.data + lo * rows * n, r_out.data + j * n)

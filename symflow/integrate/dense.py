@@ -34,6 +34,8 @@ class TableauDense:
     nodes : ndarray, (m + 1,)
     states : ndarray, (m + 1, n)
     coefficients : ndarray, (m, rows, n)
+    powers : bool
+        Whether they are those of a power series, :math:`y_i + \sum_k c_k\theta^{k+1}`.
 
     References
     ----------
@@ -43,13 +45,15 @@ class TableauDense:
     nodes: Array
     states: Array
     coefficients: Array
+    powers: bool = False
 
     def evaluate(self, times: Array) -> Array:
         """Return the state at each time, (len(times), n)."""
         out = np.empty((times.size, self.states.shape[1]))
         interpolate = _compiled_interpolate()
         if interpolate is not None:
-            interpolate(self.nodes, self.states, self.coefficients, np.ascontiguousarray(times), out)
+            at = np.ascontiguousarray(times)
+            interpolate(self.nodes, self.states, self.coefficients, at, out, powers=self.powers)
             return out
         steps = locate(self.nodes, times)
         for index in np.unique(steps):
@@ -62,7 +66,8 @@ class TableauDense:
         theta = ((times - left) / (right - left))[:, None]
         total = np.zeros((times.size, self.states.shape[1]))
         for row in range(self.coefficients.shape[1] - 1, -1, -1):
-            total = (1.0 - theta if row % 2 else theta) * (total + self.coefficients[index, row])
+            factor = theta if self.powers or row % 2 == 0 else 1.0 - theta
+            total = factor * (total + self.coefficients[index, row])
         total += self.states[index]
         total[times == right] = self.states[index + 1]
         return total

@@ -1,0 +1,190 @@
+"""Taylor steps without Python: the order is fixed, the step follows from the last two coefficients.
+
+References
+----------
+Jorba, Zou, *A software package for the numerical integration of ODEs by means of high-order Taylor methods*
+(2005), section 3.
+"""
+
+from libc.math cimport HUGE_VAL, fabs, fmax, fmin, nextafter, pow, sqrt
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED, symflow_call
+from symflow_ext.buffers cimport Reader
+from symflow_ext.call cimport Bound
+from symflow_ext.stepper cimport (
+    NON_FINITE, RAISED, REASON_ACCURACY, REASON_NON_FINITE, RUNNING, STEP_TOO_SMALL, Stepper,
+)
+
+# What the last term may be, in units of the tolerance: the terms behind it and the errors of all steps add up.
+cdef double TAIL = 0.1
+
+
+cdef class TaylorStepper(Stepper):
+    """One run of an autonomous ``y' = f(y)`` by its Taylor series.
+
+    The step h is the largest for which neither of the last two terms exceeds the tolerance,
+
+        h = min over k in (p - 1, p) of (TAIL / |y_[k]|)^(1/k),
+
+    with the root mean square of the coefficient in units of ``atol + rtol |y|``.  The dense output is the
+    Taylor polynomial: its coefficients are h^k y_[k], k = 1, ..., p.
+
+    Parameters
+    ----------
+    call : Bound
+        Writes coefficients; the last of its ``dims`` is the order.
+    t0, y0, t1, rtol, atol, max_step, first_step, watch
+        As for ``Stepper``.
+    row : int
+        From ``watch`` on the components come in rows of this length, and a row has one magnitude |y|: its
+        largest component.
+    """
+
+    cdef symflow_call _slope_call   # the same function at order one
+    cdef ptrdiff_t *_slope_dims
+    cdef ptrdiff_t _order, _row
+    cdef double *_next
+
+    def __init__(self, Bound call, double t0, y0, double t1, *, double rtol, atol, max_step=None,
+                 first_step=None, watch=0, ptrdiff_t row=1):
+        self._prepare(call, t0, t1, rtol, max_step, first_step, watch)
+        self._order, self._row = call.dims[len(call.dims) - 1], row
+        if self._order < 2:
+            raise ValueError(f"the order is {self._order}; steps need at least two coefficients")
+        if row < 1 or (self._n - self._watched) % row:
+            raise ValueError(f"row = {row} does not divide {self._n - self._watched} components")
+        self.dense_rows = self._order
+        self._slope(call)
+        cdef ptrdiff_t block = (self._order + 1) * self._n + 8
+        self._reserve(2 * block + self._n)
+        self._y, self._next = self._memory, self._memory + block
+        self._atol = self._next + block
+        self._k = self._y + self._n
+        cdef Reader start = Reader(y0, self._n, "y0"), floor = Reader(atol, self._n, "atol")
+        memcpy(self._y, start.data, self._n * 8)
+        memcpy(self._atol, floor.data, self._n * 8)
+
+    cdef int _slope(self, Bound call) except -1:
+        """Bind the function at order one, too: at the last time nothing else is needed."""
+        cdef ptrdiff_t i, count = len(call.dims)
+        free(self._slope_dims)
+        self._slope_dims = <ptrdiff_t *>calloc(count, sizeof(ptrdiff_t))
+        if self._slope_dims == NULL:
+            raise MemoryError()
+        for i in range(count - 1):
+            self._slope_dims[i] = self._call.dims[i]
+        self._slope_dims[count - 1] = 1
+        self._slope_call = self._call[0]
+        self._slope_call.dims = self._slope_dims
+        return 0
+
+    def __dealloc__(self):
+        free(self._slope_dims)
+
+    cdef int _expand(self, double t, double *rows, bint slope_only) noexcept nogil:
+        """Write the coefficients behind the state in row 0."""
+        cdef int code
+        self.nfev += 1
+        code = self._rhs(t, rows, rows, &self._slope_call if slope_only else self._call)
+        if code == SYMFLOW_OK and not self._is_finite(rows, rows + self._n):
+            return REASON_NON_FINITE
+        return code
+
+    cdef int _start(self) noexcept nogil:
+        cdef int code = self._expand(self.t, self._y, self.t == self.t1)
+        if code == SYMFLOW_RAISED:
+            return RAISED
+        self._reason = code
+        if code != SYMFLOW_OK:
+            return NON_FINITE if code == REASON_NON_FINITE else STEP_TOO_SMALL
+        self._started = True
+        self._reason = REASON_ACCURACY
+        self.h = self._horizon()
+        if self._first > 0.0:
+            self.h = fmin(self.h, self._first)
+        self._watch_growth()
+        return RUNNING
+
+    cdef int _step(self, double *dense) noexcept nogil:
+        """Take one step, halved until the series at its end exists."""
+        cdef double least, t_new, h
+        cdef double *swap
+        cdef int code
+        while True:
+            least = 10.0 * fabs(nextafter(self.t, self._direction * HUGE_VAL) - self.t)
+            t_new = self._target(least)
+            h = t_new - self.t
+            self._sum(h, self._next)
+            code = REASON_NON_FINITE
+            if self._is_finite(self._next, NULL):
+                code = self._expand(t_new, self._next, t_new == self.t1)
+            if code == SYMFLOW_OK:
+                break
+            if code == SYMFLOW_RAISED:
+                return RAISED
+            self.rejected += 1
+            self._reason = code
+            if fabs(h) <= least:
+                return NON_FINITE if code == REASON_NON_FINITE else STEP_TOO_SMALL
+            self.h = fmax(least, 0.5 * fabs(h))
+        if dense != NULL:
+            self._dense(h, dense)
+        swap = self._y
+        self._y, self._next = self._next, swap
+        self._k = self._y + self._n
+        self.t = t_new
+        self.accepted += 1
+        self._reason = REASON_ACCURACY
+        if self.t != self.t1:
+            self.h = self._horizon()
+        return self._conclude()
+
+    cdef void _sum(self, double h, double *out) noexcept nogil:
+        """Evaluate the polynomial by Horner's rule."""
+        cdef ptrdiff_t i, k, n = self._n
+        cdef const double *c = self._y + self._order * n
+        for i in range(n):
+            out[i] = c[i]
+        for k in range(self._order - 1, -1, -1):
+            c = self._y + k * n
+            for i in range(n):
+                out[i] = out[i] * h + c[i]
+
+    cdef int _dense(self, double h, double *out) noexcept nogil:
+        """Write the coefficients in powers of the fraction of the step."""
+        cdef ptrdiff_t i, k, n = self._n
+        cdef double power = 1.0
+        for k in range(1, self._order + 1):
+            power *= h
+            for i in range(n):
+                out[(k - 1) * n + i] = power * self._y[k * n + i]
+        return SYMFLOW_OK
+
+    cdef double _horizon(self) noexcept nogil:
+        """Return the step for which the last two terms are within the tolerance."""
+        cdef ptrdiff_t p = self._order
+        cdef double last = 0.0, before = 0.0, scale, size, x
+        cdef double *end = self._y + p * self._n
+        cdef ptrdiff_t i, j, row = 1, start = 0
+        while start < self._n:
+            row = self._row if start >= self._watched else 1
+            size = 0.0
+            for j in range(row):
+                size = fmax(size, fabs(self._y[start + j]))
+            for j in range(row):
+                i = start + j
+                scale = 1.0 / (self._atol[i] + self._rtol * size + 1e-300)
+                x = end[i] * scale
+                last += x * x
+                x = (end - self._n)[i] * scale
+                before += x * x
+            start += row
+        return fmin(_radius(sqrt(last / self._n), p), _radius(sqrt(before / self._n), p - 1))
+
+
+cdef double _radius(double size, ptrdiff_t k) noexcept nogil:
+    """Return the h with ``h^k size = TAIL``; a coefficient that has overflowed allows no step."""
+    if size == 0.0:
+        return HUGE_VAL
+    return pow(TAIL / size, 1.0 / k) if size < HUGE_VAL else 0.0
