@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from symflow.integrate.solve import solve as solve
     from symflow.integrate.trajectory import Trajectory as Trajectory
     from symflow.integrate.weights import load_attention as load_attention
+    from symflow.longtime.entry import long_time as long_time
     from symflow.models.attention.l2 import L2 as L2
     from symflow.models.attention.linear import Linear as Linear
     from symflow.models.attention.sigmoid import Sigmoid as Sigmoid
@@ -69,6 +70,7 @@ _HOME = {
     "gaussian_closure": "symflow.derive.closure",
     "load_attention": "symflow.integrate.weights",
     "load_spec": "symflow.spec",
+    "long_time": "symflow.longtime.entry",
     "replay": "symflow.certify.recheck",
     "show_config": "symflow.config",
     "solve": "symflow.integrate.solve",
@@ -100,6 +102,7 @@ __all__ = [
     "gaussian_closure",
     "load_attention",
     "load_spec",
+    "long_time",
     "replay",
     "show_config",
     "solve",
