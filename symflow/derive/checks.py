@@ -7,37 +7,16 @@ steps: they put explicit matrices into the formulas and compute in rationals, or
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import mpmath
-from sympy import (
-    Expr,
-    Identity,
-    Integer,
-    Inverse,
-    Matrix,
-    Poly,
-    Rational,
-    Symbol,
-    Trace,
-    ZeroMatrix,
-    diag,
-    diff,
-    eye,
-    hessian,
-    lambdify,
-    symbols,
-)
+from sympy import Expr, Integer, Matrix, Poly, Symbol, diff, hessian, lambdify, symbols
 
 from symflow.algebra.sampling import agree_at_rational_points
+from symflow.derive.components import Draw, explicit, is_nonzero, spelled_out
 from symflow.derive.steps import Check, Checked
 from symflow.errors import InputError
-
-Values = Mapping[Any, Any]
-Integrand = Callable[..., Any]
 
 #: Decimal digits to which the lattice sums are carried out, by dimension.
 QUADRATURE_DIGITS = {1: 50, 2: 20}
@@ -83,7 +62,7 @@ class QuadraticInComponents:
         """Expand at d = 1, 2 and read off the degree."""
         degrees = []
         for size in (1, 2):
-            draw = _Draw(size, seed=size)
+            draw = Draw(size, seed=size)
             entries = symbols(f"y0:{size}", real=True)
             values = {**draw.values(self.score, skip=(self.y,)), self.y: Matrix(entries)}
             degrees.append(Poly(explicit(self.score, values, draw.sizes), *entries).total_degree())
@@ -117,7 +96,7 @@ class LatticeQuadrature:
         return Checked(bool(passed), "lattice quadrature, 50 digits at d = 1, 20 at d = 2", "; ".join(errors))
 
     def _error(self, size: int, digits: int) -> Any:
-        draw = _Draw(size, seed=7 * size)
+        draw = Draw(size, seed=7 * size)
         fixed = draw.values([self.score, self.value, self.formula], skip=(self.y, self.mean, self.covariance))
         fixed |= {s: (fixed[s] + fixed[s].T) / 2 for s in self.symmetric}
         centre, factor = draw.matrix(size, 1), draw.lower_triangular(size) / 2
@@ -143,30 +122,36 @@ class AffineField:
     linear: Any
     x: Any
     mean: Any
+    covariance: Any = None
 
     def run(self) -> Checked:
         """Compare the value at the mean and exact differences of the field at d = 1, 2, 3."""
+        parts = [spelled_out(e) for e in (self.field, self.constant, self.linear)]
         for size in (1, 2, 3):
-            draw = _Draw(size, seed=11 * size)
-            values = draw.values([self.field, self.constant, self.linear], skip=(self.x,))
-            constant, linear = (explicit(e, values, draw.sizes) for e in (self.constant, self.linear))
+            draw = Draw(size, seed=11 * size)
+            values = draw.values(parts, skip=(self.x, self.covariance))
+            if self.covariance is not None:
+                factor = draw.lower_triangular(size)
+                values[self.covariance] = factor * factor.T
+            constant, linear = (explicit(e, values, draw.sizes) for e in parts[1:])
             centre = values[self.mean] if self.mean in values else draw.matrix(size, 1)
             offset = draw.matrix(size, 1)
             at_mean, away = (
-                explicit(self.field, {**values, self.x: p}, draw.sizes) for p in (centre, centre + offset)
+                explicit(parts[0], {**values, self.x: p}, draw.sizes) for p in (centre, centre + offset)
             )
             residual = (at_mean - constant).row_join(away - at_mean - linear * offset)
-            if any(_is_nonzero(entry) for entry in residual):
+            if any(is_nonzero(entry) for entry in residual):
                 return Checked(False, "exact differences", f"d = {size}: residual {list(residual)}")
         return Checked(True, "exact differences at d = 1, 2, 3", "residual 0")
 
 
 @dataclass(frozen=True)
 class ContinuityEquation:
-    r"""The Gaussian density with the stated derivatives solves the continuity equation at rational points.
+    r"""The Gaussian density with the stated derivatives solves the transport equation at rational points.
 
-    Divided by the density, :math:`\partial_t\mu + \mathrm{div}(\mu\Gamma) = 0` reads
-    :math:`\partial_t \log p + \Gamma\cdot\nabla\log p + \mathrm{div}\,\Gamma = 0`.
+    Divided by the density, :math:`\partial_t\mu + \mathrm{div}(\mu\Gamma) = \varepsilon\Delta\mu` reads
+    :math:`\partial_t \log p + \Gamma\cdot\nabla\log p + \mathrm{div}\,\Gamma
+    = \varepsilon(|\nabla\log p|^2 + \Delta\log p)`.
     """
 
     field: Any
@@ -175,35 +160,36 @@ class ContinuityEquation:
     x: Any
     mean: Any
     covariance: Any
+    diffusion: Any = Integer(0)
 
     def run(self) -> Checked:
         """Evaluate the residual exactly at d = 1, 2, 3."""
         for size in (1, 2, 3):
             residuals = self._residuals(size)
-            if any(_is_nonzero(residual) for residual in residuals):
+            if any(is_nonzero(residual) for residual in residuals):
                 return Checked(False, "continuity equation", f"d = {size}: residuals {residuals}")
         return Checked(True, "continuity equation at rational points, d = 1, 2, 3", "residual 0")
 
     def _residuals(self, size: int) -> list[Any]:
         """Return the residual of the equation and the antisymmetric part of Σ', which it does not see."""
-        draw = _Draw(size, seed=13 * size)
-        values = draw.values(
-            [self.field, self.mean_rhs, self.cov_rhs], skip=(self.x, self.covariance, self.mean)
-        )
+        draw = Draw(size, seed=13 * size)
+        parts = [spelled_out(e) for e in (self.field, self.mean_rhs, self.cov_rhs)]
+        values = draw.values([*parts, self.diffusion], skip=(self.x, self.covariance, self.mean))
         factor = draw.lower_triangular(size)
         values |= {self.mean: draw.matrix(size, 1), self.covariance: factor * factor.T}
         entries = symbols(f"x0:{size}", real=True)
-        velocity = explicit(self.field, {**values, self.x: Matrix(entries)}, draw.sizes)
+        velocity = explicit(parts[0], {**values, self.x: Matrix(entries)}, draw.sizes)
         divergence = sum(diff(velocity[i], entry) for i, entry in enumerate(entries))
         point = draw.matrix(size, 1)
         at = dict(zip(entries, point, strict=True))
-        speed, rate = (explicit(e, values, draw.sizes) for e in (self.mean_rhs, self.cov_rhs))
+        speed, rate = (explicit(e, values, draw.sizes) for e in parts[1:])
         precision = values[self.covariance].inv()
         slope = precision * (point - values[self.mean])
         log_density_rate = (
             (slope.T * speed)[0] + (slope.T * rate * slope)[0] / 2 - (precision * rate).trace() / 2
         )
-        residual = log_density_rate - (slope.T * velocity.subs(at))[0] + divergence.subs(at)
+        spread = self.diffusion.subs(values) * ((slope.T * slope)[0] - precision.trace())
+        residual = log_density_rate - (slope.T * velocity.subs(at))[0] + divergence.subs(at) - spread
         return [residual, *(rate - rate.T)]
 
 
@@ -228,6 +214,20 @@ def lattice_mean(
     InputError
         If ``w`` is not concave at the origin.
     """
+    total, sums = _lattice_sums(exponent, values, coordinates, digits)[1:]
+    return [s / total for s in sums]
+
+
+def lattice_integral(exponent: Expr, coordinates: tuple[Symbol, ...], digits: int) -> Any:
+    r"""Return :math:`\int e^{w}dz` by the trapezoidal rule; parameters as for :func:`lattice_mean`."""
+    scale, total, _ = _lattice_sums(exponent, [], coordinates, digits)
+    return scale * total
+
+
+def _lattice_sums(
+    exponent: Expr, values: list[Expr], coordinates: tuple[Symbol, ...], digits: int
+) -> tuple[Any, Any, list[Any]]:
+    """Return (volume of a cell times the peak, sum of e^w, sums of v·e^w), both sums relative to the peak."""
     origin = dict.fromkeys(coordinates, 0)
     curvature = -hessian(exponent, coordinates).subs(origin)
     slope = Matrix([diff(exponent, z) for z in coordinates]).subs(origin)
@@ -243,12 +243,6 @@ def lattice_mean(
     count = int(mpmath.ceil(mpmath.sqrt(2 * decay / min(stiffness)) / spacing)) + 1
     weight = lambdify(coordinates, exponent.evalf(digits + 10), "mpmath")
     integrands = [lambdify(coordinates, v.evalf(digits + 10), "mpmath") for v in values]
-    return _lattice_ratios(weight, integrands, centre, spacing, count)
-
-
-def _lattice_ratios(
-    weight: Integrand, integrands: list[Integrand], centre: list[Any], spacing: Any, count: int
-) -> list[Any]:
     axes = [[c + spacing * i for i in range(-count, count + 1)] for c in centre]
     peak = weight(*centre)
     total, sums = mpmath.mpf(0), [mpmath.mpf(0)] * len(integrands)
@@ -256,79 +250,4 @@ def _lattice_ratios(
         mass = mpmath.exp(weight(*point) - peak)
         total += mass
         sums = [s + mass * f(*point) for s, f in zip(sums, integrands, strict=True)]
-    return [s / total for s in sums]
-
-
-def explicit(expression: Any, values: Values, sizes: Values) -> Any:
-    """Return the expression with explicit matrices in place of symbols, multiplied out by SymPy.
-
-    Parameters
-    ----------
-    expression : Expr or MatrixExpr
-        An expression of symbolic size.
-    values : mapping
-        Matrix symbol or scalar symbol to its value.
-    sizes : mapping
-        Dimension symbol to integer.
-    """
-    table: dict[Any, Any] = {e: eye(_size(e.shape[0], sizes)) for e in expression.atoms(Identity)}
-    table |= {e: Matrix.zeros(*(_size(s, sizes) for s in e.shape)) for e in expression.atoms(ZeroMatrix)}
-    table |= {**{size: Integer(n) for size, n in sizes.items()}, **values}  # a score may be divided by √d
-    frozen = {key: v.as_immutable() if hasattr(v, "as_immutable") else v for key, v in table.items()}
-    filled = expression.xreplace(frozen).replace(lambda e: isinstance(e, Inverse), _inverse)
-    if isinstance(filled, Expr):
-        filled = filled.replace(lambda e: isinstance(e, Trace), lambda e: e.arg.doit().trace())
-        return filled.doit()
-    return Matrix(filled.doit())
-
-
-def _inverse(inverse: Any) -> Any:
-    """Invert an explicit matrix over its number field: entries stay a + b√2, elimination would nest them."""
-    matrix = Matrix(inverse.arg.doit())
-    return matrix.to_DM(extension=True).to_field().inv().to_Matrix().as_immutable()
-
-
-class _Draw:
-    """Small random rationals for the symbols of an expression, at one explicit size."""
-
-    def __init__(self, size: int, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._size = size
-        self.sizes: dict[Any, int] = {}
-
-    def values(self, expressions: Any, skip: tuple[Any, ...]) -> dict[Any, Any]:
-        """Draw every free symbol except ``skip``; inner sizes differ from d where d > 1."""
-        parts = expressions if isinstance(expressions, list) else [expressions]
-        free = {s for e in parts for s in e.free_symbols if s not in skip}
-        dims = {s for e in parts for m in e.free_symbols for s in _size_symbols(m)}
-        inner = max(1, self._size - 1)
-        self.sizes = {s: self._size if s.name == "d" else inner for s in dims}
-        named = sorted(free - dims, key=lambda s: s.name)
-        return {s: self._value(s) for s in named}
-
-    def matrix(self, rows: int, cols: int) -> Any:
-        """Draw a rational matrix with entries in [−1/2, 1/2]."""
-        return Matrix(rows, cols, lambda i, j: Rational(self._random.randint(-4, 4), 8))
-
-    def lower_triangular(self, size: int) -> Any:
-        """Draw a nonsingular lower triangular factor."""
-        drawn = self.matrix(size, size)
-        return drawn.lower_triangular(-1) + diag(*(Rational(3 + i, 5) for i in range(size)))
-
-    def _value(self, symbol: Any) -> Any:
-        if hasattr(symbol, "shape"):
-            return self.matrix(*(_size(s, self.sizes) for s in symbol.shape))
-        # Positive, so that it lies in the domain of every scalar parameter.
-        return Rational(self._random.randint(1, 8), 8)
-
-
-def _size(size: Any, sizes: Values) -> int:
-    return int(size.subs(sizes)) if isinstance(size, Expr) else int(size)
-
-
-def _size_symbols(symbol: Any) -> set[Any]:
-    return {s for size in getattr(symbol, "shape", ()) for s in getattr(size, "free_symbols", ())}
-
-
-def _is_nonzero(entry: Any) -> bool:
-    return not (entry.expand().is_zero or entry.equals(0))
+    return spacing ** len(centre) * mpmath.exp(peak), total, sums

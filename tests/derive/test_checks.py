@@ -12,9 +12,9 @@ from symflow.derive.checks import (
     QuadraticInComponents,
     RationalPoints,
     Together,
-    explicit,
     lattice_mean,
 )
+from symflow.derive.components import explicit
 from symflow.errors import InputError
 
 d = dimension("d")
