@@ -145,7 +145,7 @@ def _tail_of(term: _Growth, reach: int, mean: Any, variance: Any) -> Any:
     falling = 2 * curvature * reach - slope
     if not (curvature > 0 and falling > 0):
         return None
-    exponent = -curvature * reach**2 + slope * reach - mean**2 / (2 * variance)
+    exponent = -curvature * reach**2 + slope * reach - mean * mean / (2 * variance)
     front = 2 * term.size * factorial(term.power) / (2 * variance * flint.arb.pi()).sqrt()
     return front * exponent.exp() / falling
 

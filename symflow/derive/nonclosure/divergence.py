@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Poly, PolynomialError, exp
 
-from symflow.derive.nonclosure.reduction import X, Y, at_size_one
+from symflow.derive.nonclosure.reduction import Integral, X, Y, at_size_one
 from symflow.errors import InputError, NormaliserDiverges
 from symflow.models.statement import Statement
 
@@ -35,9 +35,7 @@ def diverging_normaliser(statement: Statement) -> NormaliserDiverges | None:
     except InputError:
         return None
     for integral in integrals:
-        if not isinstance(integral.kernel, exp):
-            continue
-        growth = _growth(integral.kernel.args[0])
+        growth = growth_beyond_quadratic(integral)
         if growth is not None:
             coefficient, degree = growth
             return NormaliserDiverges(
@@ -48,17 +46,19 @@ def diverging_normaliser(statement: Statement) -> NormaliserDiverges | None:
     return None
 
 
-def _growth(score: Expr) -> tuple[Expr, int] | None:
-    """Return the leading term of a score that tends to infinity faster than y², for some query."""
+def growth_beyond_quadratic(integral: Integral) -> tuple[Expr, int] | None:
+    """Return (coefficient, degree) of a score that tends to infinity faster than y², for some query."""
+    if not isinstance(integral.kernel, exp):
+        return None
     try:
-        polynomial = Poly(score, Y)
+        polynomial = Poly(integral.kernel.args[0], Y)
     except PolynomialError:
         return None
     leading, degree = polynomial.LC(), polynomial.degree()
     if degree < 3:
         return None
     positive = any(_is_positive(leading.subs(X, side)) for side in (1, -1))
-    return (leading, degree) if degree % 2 or positive else None
+    return (leading, int(degree)) if degree % 2 or positive else None
 
 
 def _is_positive(number: Expr) -> bool:

@@ -25,6 +25,7 @@ from sympy import (
 )
 
 from symflow.derive.nonclosure import balls, moments
+from symflow.derive.nonclosure.divergence import growth_beyond_quadratic
 from symflow.derive.nonclosure.evaluation import NotEvaluable
 from symflow.derive.nonclosure.reduction import Integral, X, Y, at_size_one, parameters
 from symflow.derive.nonclosure.witness import Law, Witness
@@ -138,6 +139,8 @@ class _Candidate:
 
     def witnesses(self, expectation: Expectation) -> Iterator[Witness]:
         """Yield at each point the first derivative or second difference that is not zero."""
+        if any(growth_beyond_quadratic(integral) for integral in self.integrals):
+            return
         corners = any(integral.kernel.has(*_CORNERS) for integral in self.integrals)
         seek = self._differences if corners else self._derivatives
         for point in _POINTS:
