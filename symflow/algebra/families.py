@@ -13,6 +13,35 @@ from sympy import MatrixExpr, MatrixSymbol, Symbol, Tuple, ZeroMatrix
 from symflow.errors import InputError
 
 
+def families_in(*expressions: Any) -> dict[Any, Any]:
+    """Return every member that occurs in a sum over a family, with the count of its family.
+
+    Raises
+    ------
+    InputError
+        If a symbol stands for a member in one place and for a single matrix, or for a member of a family of
+        another count, in another.
+    """
+    found: dict[Any, Any] = {}
+    loose: set[Any] = set()
+    pending: list[tuple[Any, frozenset[Any]]] = [(expression, frozenset()) for expression in expressions]
+    while pending:
+        node, bound = pending.pop()
+        if isinstance(node, FamilySum):
+            occurring = set(node.members) & node.body.free_symbols
+            clash = [m for m in occurring if found.setdefault(m, node.count) != node.count]
+            if clash:
+                raise InputError(f"{clash[0]} belongs to families of {found[clash[0]]} and of {node.count}")
+            pending.append((node.body, bound | occurring))
+        elif isinstance(node, MatrixSymbol):
+            loose |= {node} - bound
+        else:
+            pending += [(part, bound) for part in node.args]
+    for symbol in sorted(loose & found.keys(), key=str):
+        raise InputError(f"{symbol} is a member of a family in one place and a single matrix in another")
+    return found
+
+
 class FamilySum(MatrixExpr):  # type: ignore[misc]  # SymPy is untyped
     r"""The sum of a matrix expression over a family.
 

@@ -10,6 +10,7 @@ from sympy import Identity, Inverse, Trace, Transpose
 from symflow.algebra.affine import affine_parts
 from symflow.algebra.families import FamilySum
 from symflow.algebra.latex import latex
+from symflow.algebra.sampling import agree_at_rational_points, draw, evaluate
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.terms import terms
 from symflow.algebra.transposition import transposed
@@ -60,6 +61,31 @@ PROVEN = [
 @pytest.mark.parametrize(("left", "right"), PROVEN, ids=[str(i) for i in range(len(PROVEN))])
 def test_identities_of_sums_are_proven(left, right):
     assert identical(left, right, symmetric=(S,))
+
+
+@pytest.mark.parametrize("index", [0, 1, 4, 6, 8, 10, 12, 13, 14, 17, 18])
+def test_what_is_proven_holds_at_rational_points(index):
+    left, right = PROVEN[index]
+    assert agree_at_rational_points(left, right, sizes=(1, 2), points=1, seed=index, psd=(S,)).agrees
+
+
+def test_values_of_members_have_a_leading_axis():
+    values = {"A": [[[1]], [[2]], [[5]]], "Sigma": [[3]]}
+    assert evaluate(S * over(A * S * A), values) == [[3 * 3 * (1 + 4 + 25)]]
+    assert evaluate(H * over(A), values) == [[3 * 8]]
+    with pytest.raises(InputError, match="3 matrices, but H is 2"):
+        evaluate(over(A), values, {H: 2})
+    with pytest.raises(InputError, match="A must be a list of matrices"):
+        evaluate(over(A), {"A": 3})
+    with pytest.raises(InputError, match="A is a member of a family in one place"):
+        evaluate(over(A) + A, values)
+    drawn = draw([A, S], {"d": 2, "H": 3}, seed=1, psd=(A,), families={A: H})
+    assert [len(m) for m in drawn["A"]] == [2, 2, 2]
+    assert all(m[0][1] == m[1][0] and m[0][0] >= 0 for m in drawn["A"])
+
+
+def test_sums_that_differ_are_told_apart_at_rational_points():
+    assert not agree_at_rational_points(over(A * B), over(A) * over(B), points=1).agrees
 
 
 DIFFERENT = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce, singledispatch
 from typing import Any
@@ -30,6 +30,7 @@ from sympy import (
     ZeroMatrix,
 )
 
+from symflow.algebra.families import FamilySum, families_in
 from symflow.algebra.sampling.rational_matrices import (
     Matrix,
     SingularPoint,
@@ -39,17 +40,23 @@ from symflow.algebra.sampling.rational_matrices import (
     multiply,
     transpose,
 )
+from symflow.algebra.sampling.roots import principal_root
 from symflow.algebra.sampling.surds import square_root
 from symflow.errors import InputError
 
 
 @dataclass(frozen=True)
 class Point:
-    """Values by name: matrices, scalars, sizes."""
+    """Values by name: matrices, scalars, sizes, and the matrices of every family.
+
+    With an mpmath ``context`` roots of matrices and of numbers are computed to its digits, else exactly.
+    """
 
     matrices: Mapping[str, Matrix]
     scalars: Mapping[str, Fraction]
     dims: Mapping[str, int]
+    families: Mapping[str, Sequence[Matrix]] = field(default_factory=dict)
+    context: Any = None
 
 
 def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | None = None) -> Any:
@@ -60,8 +67,9 @@ def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | Non
     expr : MatrixExpr or Expr
         Built from sums, products, transposes, inverses, traces, determinants and integer powers.
     values : mapping
-        From symbol or name to a nested list (matrices) or number (scalars); numbers are read exactly, floats
-        as the binary fractions they are. Symbols are looked up by name, so assumptions do not matter.
+        From symbol or name to a nested list (matrices), number (scalars) or list of nested lists (members of
+        a family); numbers are read exactly, floats as the binary fractions they are. Symbols are looked up
+        by name, so assumptions do not matter.
     dims : mapping, optional
         From symbolic size or its name to an integer; what is missing is read off the matrices.
 
@@ -85,12 +93,18 @@ def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | Non
     names = {name_of(key): value for key, value in values.items()}
     sizes = {name_of(key): int(value) for key, value in (dims or {}).items()}
     matrices: dict[str, Matrix] = {}
+    families = {m: _read_count(m, count, names, sizes) for m, count in families_in(expr).items()}
+    slices: dict[str, list[Matrix]] = {}
     for symbol in sorted(expr.atoms(MatrixSymbol), key=lambda s: str(s.name)):
         if symbol.name not in names:
             raise InputError(f"values has no entry for the matrix {symbol.name}; it has {sorted(names)}")
-        matrices[symbol.name] = _read_matrix(symbol, names[symbol.name], sizes)
+        if symbol in families:
+            parts = [names[symbol.name][h] for h in range(families[symbol])]
+            slices[symbol.name] = [_read_matrix(symbol, part, sizes) for part in parts]
+        else:
+            matrices[symbol.name] = _read_matrix(symbol, names[symbol.name], sizes)
     scalars = {n: _fraction(v, n) for n, v in names.items() if n not in matrices and _is_number(v)}
-    result = value_at(expr, Point(matrices, scalars, sizes))
+    result = value_at(expr, Point(matrices, scalars, sizes, slices))
     for entry in (e for row in result for e in row) if isinstance(result, list) else (result,):
         if not isinstance(entry, Fraction):
             raise InputError(f"the value {entry} is irrational; make the square root a symbol with a value")
@@ -113,6 +127,18 @@ def _fraction(value: Any, name: str) -> Fraction:
         return Fraction(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the value {value!r} of {name} is not a finite rational number") from error
+
+
+def _read_count(member: Any, count: Any, values: Mapping[str, Any], sizes: dict[str, int]) -> int:
+    """Return the length of the leading axis of a member, which must be that of its family."""
+    given = values.get(member.name, ())
+    if _is_number(given):
+        raise InputError(f"the value of {member.name} must be a list of matrices, got {given!r}")
+    if isinstance(count, Symbol) and len(given):
+        sizes.setdefault(str(count.name), len(given))
+    if len(given) and size_of(count, sizes) != len(given):
+        raise InputError(f"{member.name} has {len(given)} matrices, but {count} is {size_of(count, sizes)}")
+    return len(given)
 
 
 def _read_matrix(symbol: Any, value: Any, sizes: dict[str, int]) -> Matrix:
@@ -171,6 +197,16 @@ def _(expr: Any, point: Point) -> Any:
     raise InputError(f"values has no entry for the scalar {expr.name}; it has {sorted(point.scalars)}")
 
 
+@value_at.register(FamilySum)
+def _(expr: Any, point: Point) -> Any:
+    names = [m.name for m in expr.members if m.name in point.families]
+    values = []
+    for h in range(size_of(expr.count, point.dims)):
+        slices = {name: point.families[name][h] for name in names}
+        values.append(value_at(expr.body, replace(point, matrices={**point.matrices, **slices})))
+    return reduce(add, values)
+
+
 @value_at.register(MatrixSymbol)
 def _(expr: Any, point: Point) -> Any:
     return point.matrices[expr.name]
@@ -212,12 +248,18 @@ def _(expr: Any, point: Point) -> Any:
 
 @value_at.register(MatPow)
 def _(expr: Any, point: Point) -> Any:
-    if not expr.exp.is_Integer:
-        raise InputError(f"the power {expr} has no exact rational value")
     base = value_at(expr.base, point)
-    factor = base if expr.exp >= 0 else eliminate(base)[0]
+    exponent = expr.exp
+    if not exponent.is_Integer:
+        if point.context is None or not (2 * exponent).is_Integer:
+            raise InputError(
+                f"the power {expr} has no exact rational value; agree_numerically compares roots"
+            )
+        root = principal_root(point.context.matrix(base), point.context)
+        base, exponent = root.tolist(), 2 * exponent
+    factor = base if exponent >= 0 else eliminate(base)[0]
     result = identity(len(base))
-    for _ in range(abs(int(expr.exp))):
+    for _ in range(abs(int(exponent))):
         result = multiply(result, factor)
     return result
 
@@ -239,6 +281,10 @@ def _(expr: Any, point: Point) -> Any:
 @value_at.register(Pow)
 def _(expr: Any, point: Point) -> Any:
     base, exponent = value_at(expr.base, point), value_at(expr.exp, point)
+    if point.context is not None and exponent.denominator > 1:
+        if base < 0 or (base == 0 and exponent < 0):
+            raise SingularPoint(f"{expr} is not real at this point")
+        return point.context.power(base, point.context.mpf(exponent.numerator) / exponent.denominator)
     if not isinstance(exponent, Fraction) or exponent.denominator > 2:
         raise InputError(f"the power {expr} has no exact value; only integer and half-integer exponents do")
     if exponent.denominator == 2:

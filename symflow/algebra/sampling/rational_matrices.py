@@ -55,7 +55,9 @@ def eliminate(matrix: Matrix) -> tuple[Matrix, Any]:
     size = len(matrix)
     if any(len(row) != size for row in matrix):
         raise InputError(f"a matrix of shape {size}×{len(matrix[0])} has no inverse")
-    work = [list(row) + unit for row, unit in zip(matrix, identity(size), strict=True)]
+    zero = 0 * matrix[0][0]  # of the kind of number that the entries are
+    units = [[zero + entry for entry in row] for row in identity(size)]
+    work = [list(row) + unit for row, unit in zip(matrix, units, strict=True)]
     determinant: Any = Fraction(1)
     for i in range(size):
         pivot = next((r for r in range(i, size) if work[r][i] != 0), None)
