@@ -26,6 +26,7 @@ typedef symflow_mask mask;
 
 /* refused[0]: a solve met a singular matrix; refused[1]: the normaliser diverges. */
 typedef void (*symflow_lanes_rhs)(const real *y, real *dy, const real *p, mask *refused);
+#define RIGHT_HAND_SIDE(name) ALWAYS void name(const real *y, real *dy, const real *p, mask *refused)
 typedef void (*symflow_lanes_prepare)(real *p);
 /* out[0] = rho, what becomes infinite at a singularity; out[1] = its derivative. */
 typedef void (*symflow_lanes_growth)(const real *y, const real *dy, real *out);
@@ -42,9 +43,28 @@ enum { WHY_ACCURACY = 0, WHY_SINGULAR = 1, WHY_OUTSIDE = 2, WHY_NON_FINITE = 4 }
 #define BLOW_UP_STREAK 2.0
 #define EPSILON 2.220446049250313e-16
 
+/* Sums over stages run through blocks of states whose sums stay in registers: one load per product. */
+#define BLOCKS ((STATES + 15) / 16)
+#define BLOCK ((STATES + BLOCKS - 1) / BLOCKS)
+#define PADDED (BLOCKS * BLOCK)
+#define TERM(j, weight)                                                                                       \
+    {                                                                                                         \
+        const real factor = symflow_splat(weight);                                                            \
+        for (int i = 0; i < BLOCK; ++i) sum[i] += factor * w->k[j][first + i];                                \
+    }
+#define SUM(row)                                                                                              \
+    real sum[BLOCK];                                                                                          \
+    for (int i = 0; i < BLOCK; ++i) sum[i] = symflow_splat(0.0);                                              \
+    row(TERM)
+#define COMBINE(out, h, row)                                                                                  \
+    for (int first = 0; first < PADDED; first += BLOCK) {                                                     \
+        SUM(row)                                                                                              \
+        for (int i = 0; i < BLOCK; ++i) out[first + i] = w->y[first + i] + (h) * sum[i];                      \
+    }
+
 typedef struct {
-    real y[STATES], y_new[STATES], stage[STATES], k[SLOPES][STATES], p[PARAMETERS + COEFFICIENTS];
-    real c[3 + DENSE_TERMS][STATES];
+    real y[PADDED], y_new[PADDED], stage[PADDED], k[SLOPES][PADDED], p[PARAMETERS + COEFFICIENTS];
+    real c[3 + DENSE_TERMS][PADDED], first[PADDED], second[PADDED];
     real t, h, wanted, q, q_time, streak, singularity;
     mask active, retried;
     ptrdiff_t member[SYMFLOW_LANES], due[SYMFLOW_LANES];
@@ -65,14 +85,30 @@ ALWAYS double now_in_seconds(void) {
     return (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
 }
 
-#define TERM(stage_number, weight) +(weight) * w->k[stage_number][i]
-#define COMBINE(out, base, factor, row)                                                                       \
-    for (int i = 0; i < STATES; ++i) out[i] = (base) + (factor) * (symflow_splat(0.0) row(TERM))
-
+/* Sums over stages run through blocks of states whose sums stay in registers: one load per product. */
+#define BLOCKS ((STATES + 15) / 16)
+#define BLOCK ((STATES + BLOCKS - 1) / BLOCKS)
+#define PADDED (BLOCKS * BLOCK)
 ALWAYS real spacing(real t) { return symflow_max(10.0 * EPSILON * symflow_abs(t), symflow_splat(1e-322)); }
 
-/* error^(-1/8) by roots that are correctly rounded on every machine. */
+/* x^(1/8) by roots, which are correctly rounded on every machine. */
 ALWAYS real eighth_root(real x) { return symflow_sqrt(symflow_sqrt(symflow_sqrt(x))); }
+
+/* x^(-1/16) within 1 % for 1e-30 <= x <= 1e30, all that a step size needs: the exponent divided in integers, then
+ * Newton steps of y -> y (17 - x y^16) / 16. */
+ALWAYS real sixteenth_root_of_inverse(real x) {
+    union {
+        real number;
+        mask bits;
+    } y;
+    y.number = x;
+    y.bits = 0x43eeb00000000000LL - (y.bits >> 4);
+    for (int i = 0; i < 2; ++i) {
+        real y2 = y.number * y.number, y4 = y2 * y2, y8 = y4 * y4;
+        y.number = y.number * (1.0625 - 0.0625 * x * (y8 * y8));
+    }
+    return y.number;
+}
 
 /* ------------------------------------------------------------------------------------- one member's rows */
 
@@ -243,12 +279,15 @@ ALWAYS void refill(symflow_batch *b, lanes_worker *w, lanes_model f) {
 /* ------------------------------------------------------------------------------------------- dense output */
 
 #define DENSE_STAGE(n)                                                                                        \
-    COMBINE(w->stage, w->y[i], h, DENSE_ROW_##n);                                                             \
+    COMBINE(w->stage, h, DENSE_ROW_##n)                                                             \
     f.rhs(w->stage, w->k[STAGES + 1 + n], w->p, refused);                                                     \
     whole &= all_finite(w->stage, w->k[STAGES + 1 + n])
 #define DENSE_TERM(n)                                                                                         \
-    for (int i = 0; i < STATES; ++i)                                                                          \
-        w->c[3 + n][i] = symflow_select(whole, h * (symflow_splat(0.0) DENSE_WEIGHTS_##n(TERM)), symflow_splat(0.0))
+    for (int first = 0; first < PADDED; first += BLOCK) {                                                     \
+        SUM(DENSE_WEIGHTS_##n)                                                                                \
+        for (int i = 0; i < BLOCK; ++i)                                                                       \
+            w->c[3 + n][first + i] = symflow_select(whole, h * sum[i], symflow_splat(0.0));                   \
+    }
 
 /* Coefficients of the dense output of the present step; the cubic part alone where a stage is refused. */
 static __attribute__((noinline)) void dense_step(lanes_worker *w, lanes_model f, real h) {
@@ -294,21 +333,28 @@ static __attribute__((noinline)) void output(symflow_batch *b, lanes_worker *w, 
 /* ---------------------------------------------------------------------------------------------- one step */
 
 #define STAGE(n)                                                                                              \
-    COMBINE(w->stage, w->y[i], h, ROW_##n);                                                                   \
-    f.rhs(w->stage, w->k[n], w->p, refused)
+    COMBINE(stage, h, ROW_##n)                                                                                \
+    f.rhs(stage, w->k[n], w->p, refused)
 
-/* The weighted estimate of the error; a step with more than 1 is refused. */
-ALWAYS real error_of(const symflow_batch *b, const lanes_worker *w, real h) {
+/* The square of the weighted estimate of the error; a step with more than 1 is refused. */
+ALWAYS real error_of(const symflow_batch *b, lanes_worker *w, real h) {
     real high = symflow_splat(0.0), low = symflow_splat(0.0);
-    for (int i = 0; i < STATES; ++i) {
-        real scale = 1.0 / (b->atol[i] + b->rtol * symflow_max(symflow_abs(w->y[i]), symflow_abs(w->y_new[i])) + 1e-300);
-        real first = (symflow_splat(0.0) ROW_ERROR(TERM)) * scale;
-        real second = (symflow_splat(0.0) ROW_LOW(TERM)) * scale;
-        high += first * first;
-        low += second * second;
+    for (int first = 0; first < PADDED; first += BLOCK) {
+        SUM(ROW_ERROR)
+        for (int i = 0; i < BLOCK; ++i) w->first[first + i] = sum[i];
     }
-    real error = symflow_abs(h) * high / symflow_sqrt((high + 0.01 * low) * (double)STATES);
-    return symflow_select(symflow_less(symflow_splat(0.0), high) | ~symflow_is_finite(high), error,
+    for (int first = 0; first < PADDED; first += BLOCK) {
+        SUM(ROW_LOW)
+        for (int i = 0; i < BLOCK; ++i) w->second[first + i] = sum[i];
+    }
+    for (int i = 0; i < STATES; ++i) {
+        real size = symflow_max(symflow_abs(w->y[i]), symflow_abs(w->y_new[i]));
+        real scale = 1.0 / (b->atol[i] + b->rtol * size + 1e-300);
+        high += (w->first[i] * scale) * (w->first[i] * scale);
+        low += (w->second[i] * scale) * (w->second[i] * scale);
+    }
+    real square = h * h * (high * high) / ((high + 0.01 * low) * (double)STATES);
+    return symflow_select(symflow_less(symflow_splat(0.0), high) | ~symflow_is_finite(high), square,
                           symflow_splat(0.0));
 }
 
@@ -348,9 +394,9 @@ ALWAYS mask refuse(lanes_worker *w, mask on, mask accepted, const mask *refused,
 /* One attempt on every lane. */
 ALWAYS void step(symflow_batch *b, lanes_worker *w, lanes_model f) {
     mask on = w->active, none = on ^ on, refused[2] = {none, none};
-    real least = spacing(w->t), t_new = target(b, w, least), h = t_new - w->t;
+    real least = spacing(w->t), t_new = target(b, w, least), h = t_new - w->t, stage[PADDED];
     ALL_STAGES
-    COMBINE(w->y_new, w->y[i], h, ROW_B);
+    COMBINE(w->y_new, h, ROW_B)
     f.rhs(w->y_new, w->k[STAGES], w->p, refused);
     real error = error_of(b, w, h);
     mask finite = all_finite(w->y_new, w->k[STAGES]), sound = finite & ~refused[0] & ~refused[1];
@@ -363,7 +409,8 @@ ALWAYS void step(symflow_batch *b, lanes_worker *w, lanes_model f) {
     if (symflow_any(due)) output(b, w, f, due, t_new, h);
 
     real size = symflow_abs(h);
-    real change = symflow_max(SAFETY / eighth_root(error), symflow_splat(SHRINK));
+    real bounded = symflow_max(symflow_min(error, symflow_splat(1e30)), symflow_splat(1e-30));
+    real change = symflow_max(SAFETY * sixteenth_root_of_inverse(bounded), symflow_splat(SHRINK));
     real growth = symflow_min(symflow_select(w->retried, symflow_splat(1.0), symflow_splat(GROW)), change);
     growth = symflow_select(accepted, growth, symflow_select(sound, change, symflow_splat(0.5)));
     w->h = symflow_select(on, size * growth, w->h);

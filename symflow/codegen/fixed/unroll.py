@@ -2,6 +2,13 @@
 
 Numbers that are known when the code is generated (zeros and ones of a parameter) simplify what follows;
 a state that stays symmetric is kept as its lower triangle; what no output needs is dropped.
+
+A factor with ``F' = FS`` (so it is where V is the identity) may be turned while it flows: for every skew W,
+
+.. math:: F' = F(S + W) \\implies (FF^\\top)' = F(S + S^\\top)F^\\top,
+
+and with W_ij = S_ji above the diagonal negated, F stays lower triangular: S + W has the entries S_ij + S_ji below
+the diagonal, S_ii on it, zeros above.
 """
 
 from __future__ import annotations
@@ -58,19 +65,19 @@ class Straight:
         Masks of members that are refused.
     shapes : tuple of (int, int)
         Of each state.
-    symmetric : tuple of bool
-        Whether each state is kept as its lower triangle.
+    kinds : tuple of str
+        How each state is kept: ``"full"``, or as a lower triangle because it is ``"symmetric"`` or ``"lower"``.
     """
 
     slots: tuple[Slot, ...]
-    parameters: tuple[Slot | tuple[str, int, int], ...]
+    parameters: tuple[tuple[str, int, int], ...]
     coefficients: tuple[str, ...]
     body: tuple[Assignment, ...]
     slopes: tuple[str, ...]
     singular: tuple[str, ...]
     outside: tuple[str, ...]
     shapes: tuple[tuple[int, int], ...]
-    symmetric: tuple[bool, ...]
+    kinds: tuple[str, ...]
 
 
 def unroll(
@@ -93,12 +100,11 @@ def unroll(
         If an operation, or the size of the result, has no straight-line form.
     """
     refuse_unknown(program)
-    square = tuple(
-        _size(a.rows, sizes) == _size(a.cols, sizes) > 1 for a in program.inputs
-    )
-    writer = _Writer(program, sizes, known, square)
-    if not writer.stays_symmetric():
-        writer = _Writer(program, sizes, known, tuple(False for _ in square))
+    triangle = "lower" if program.name == "factor" else "symmetric"
+    square = [_size(a.rows, sizes) == _size(a.cols, sizes) > 1 for a in program.inputs]
+    writer = _Writer(program, sizes, known, tuple(triangle if is_square else "full" for is_square in square))
+    if not writer.keeps_kinds():
+        writer = _Writer(program, sizes, known, tuple("full" for _ in square))
     return writer.straight()
 
 
@@ -135,9 +141,9 @@ class _Writer:
         program: Program,
         sizes: Mapping[str, int],
         known: Mapping[str, Mapping[tuple[int, int], float]],
-        symmetric: tuple[bool, ...],
+        kinds: tuple[str, ...],
     ) -> None:
-        self.program, self.sizes, self.symmetric = program, sizes, symmetric
+        self.program, self.sizes, self.kinds = program, sizes, kinds
         self.block = Block()
         self.values: dict[Array, Matrix] = {}
         self.factors: dict[Array, _Factors] = {}
@@ -163,10 +169,10 @@ class _Writer:
         rows, cols = self.shape(array)
         names: Matrix = [[0.0] * cols for _ in range(rows)]
         for i in range(rows):
-            for j in range(i + 1 if self.symmetric[number] else cols):
+            for j in range(cols if self.kinds[number] == "full" else i + 1):
                 names[i][j] = f"y[{len(self.slots)}]"
                 self.slots.append((number, i, j))
-                if self.symmetric[number]:
+                if self.kinds[number] == "symmetric":
                     names[j][i] = names[i][j]
         return names
 
@@ -185,7 +191,7 @@ class _Writer:
     def operand(self, operand: Operand) -> Matrix:
         """Return the entries as read."""
         rows = self.values[operand.array]
-        return [list(row) for row in zip(*rows, strict=True)] if operand.transposed else rows
+        return _transposed(rows) if operand.transposed else rows
 
     def coefficient(self, expression: Expr) -> Entry:
         """Return a coefficient: a number, or one that is computed once per member."""
@@ -202,13 +208,22 @@ class _Writer:
             return text
         return self.coefficients.setdefault(text, f"c[{len(self.coefficients)}]")
 
-    def stays_symmetric(self) -> bool:
-        """Whether every state that is taken for symmetric has a derivative that is."""
-        for is_symmetric, out in zip(self.symmetric, self.program.outputs, strict=True):
-            rows = self.values[out]
-            if is_symmetric and rows != [list(row) for row in zip(*rows, strict=True)]:
-                return False
-        return True
+    def keeps_kinds(self) -> bool:
+        """Whether the derivative of every state is of the kind of the state."""
+        return all(
+            kind == "full"
+            or kind == "lower" and not any(x != 0.0 for i, row in enumerate(self.values[out]) for x in row[i + 1 :])
+            or kind == "symmetric" and self.values[out] == _transposed(self.values[out])
+            for kind, out in zip(self.kinds, self.program.outputs, strict=True)
+        )
+
+    def turns(self, op: Gemm) -> bool:
+        """Whether ``op`` writes the derivative of a triangular factor as the factor times a matrix."""
+        if op.c is not None or op.out not in self.program.outputs:
+            return False
+        number = self.program.outputs.index(op.out)
+        state = self.values[self.program.inputs[number]]
+        return self.kinds[number] == "lower" and self.operand(op.a) == state
 
     def straight(self) -> Straight:
         """Return the finished code."""
@@ -223,8 +238,12 @@ class _Writer:
             singular=tuple(self.singular),
             outside=tuple(self.outside),
             shapes=tuple(self.shape(a) for a in self.program.inputs),
-            symmetric=self.symmetric,
+            kinds=self.kinds,
         )
+
+
+def _transposed(rows: Matrix) -> Matrix:
+    return [list(row) for row in zip(*rows, strict=True)]
 
 
 def _exact(number: float) -> Any:
@@ -244,6 +263,8 @@ def _apply(op: Any, w: _Writer) -> None:
 @_apply.register
 def _(op: Gemm, w: _Writer) -> None:
     a, b, alpha = w.operand(op.a), w.operand(op.b), w.coefficient(op.alpha)
+    if w.turns(op):
+        b = [[_turned(b, i, j, w.block) for j in range(len(b))] for i in range(len(b))]
     c = None if op.c is None else w.values[op.c]
     columns = list(zip(*b, strict=True))
     out: Matrix = []
@@ -258,6 +279,13 @@ def _(op: Gemm, w: _Writer) -> None:
                 terms = [(alpha, *term) for term in terms]
             out[-1].append(w.block.total([*rest, *terms]))
     w.values[op.out] = out
+
+
+def _turned(s: Matrix, i: int, j: int, block: Block) -> Entry:
+    """Return an entry of S + W, W skew, which is zero above the diagonal."""
+    if i == j:
+        return s[i][j]
+    return block.total([(s[i][j],), (s[j][i],)]) if i > j else 0.0
 
 
 @_apply.register
