@@ -14,6 +14,8 @@ cdef extern from "symflow_abi.h" nogil:
         void (*lu_solve)(int, ptrdiff_t, ptrdiff_t, const double *,
                          const ptrdiff_t *, double *) noexcept nogil
         int (*cholesky)(ptrdiff_t, double *) noexcept nogil
+        int (*sqrtm)(const symflow_linalg *, ptrdiff_t, double *, double *) noexcept nogil
+        int (*sylvester)(const symflow_linalg *, ptrdiff_t, const double *, double *, double *) noexcept nogil
 
     ctypedef struct symflow_call:
         const symflow_linalg *linalg

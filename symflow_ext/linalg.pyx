@@ -8,8 +8,10 @@ tiles.
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport fabs, sqrt
+from libc.stdlib cimport free, malloc
 from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_OUTSIDE_DOMAIN, SYMFLOW_SINGULAR, symflow_linalg
 from symflow_ext.buffers cimport Reader, Writer
+from symflow_ext.roots cimport ROOT_WORK, square_root, sylvester_root
 
 cdef enum:
     TILE = 64   # 64^3 is the largest product that OpenBLAS never splits over threads
@@ -373,6 +375,8 @@ _TABLE.gemm = _table_gemm
 _TABLE.lu = _table_lu
 _TABLE.lu_solve = _table_lu_solve
 _TABLE.cholesky = _table_cholesky
+_TABLE.sqrtm = square_root
+_TABLE.sylvester = sylvester_root
 
 
 cdef const symflow_linalg *linalg_table() noexcept nogil:
@@ -431,6 +435,39 @@ def cholesky(a):
     require_blas()
     cdef Writer ra = Writer(a, n * n, "a")
     return _table_cholesky(n, ra.data)
+
+
+def sqrtm(a):
+    """Overwrite the square array a by its principal square root; return the status."""
+    n, cols = _shape(a, "a")
+    if n != cols:
+        raise ValueError(f"a must be square, got {(n, cols)}")
+    require_blas()
+    cdef Writer ra = Writer(a, n * n, "a")
+    return _with_scratch(n, ra.data, NULL)
+
+
+def sylvester(r, e):
+    """Overwrite e by the X with ``rX + Xr = e``, the eigenvalues of r right of 0; return the status."""
+    n, cols = _shape(r, "r")
+    if n != cols or tuple(_shape(e, "e")) != (n, n):
+        raise ValueError(f"shapes do not match: r {(n, cols)}, e {tuple(e.shape)}")
+    require_blas()
+    cdef Reader rr = Reader(r, n * n, "r")
+    cdef Writer re = Writer(e, n * n, "e")
+    return _with_scratch(n, re.data, rr.data)
+
+
+cdef int _with_scratch(ptrdiff_t n, double *a, const double *r) except -1:
+    """Run a root, or with ``r`` the equation for its derivative, with scratch memory of its own."""
+    cdef double *work = <double *>malloc((ROOT_WORK * n * n + n + 1) * sizeof(double))
+    if work == NULL:
+        raise MemoryError(f"the square root of a {n} x {n} matrix needs more memory than there is")
+    cdef int status
+    with nogil:
+        status = square_root(&_TABLE, n, a, work) if r == NULL else sylvester_root(&_TABLE, n, r, a, work)
+    free(work)
+    return status
 
 
 def covariances(factors, out):

@@ -5,11 +5,14 @@ from __future__ import annotations
 #: Extension module -> its source, in the order in which they ``cimport`` each other.
 EXTENSIONS = {
     "symflow_ext.buffers": "symflow_ext/buffers.pyx",
+    "symflow_ext.roots": "symflow_ext/roots.pyx",
     "symflow_ext.linalg": "symflow_ext/linalg.pyx",
     "symflow_ext.call": "symflow_ext/call.pyx",
     "symflow_ext.schedule": "symflow_ext/schedule.pyx",
     "symflow_ext.tables": "symflow_ext/tables.pyx",
     "symflow_ext.stepper": "symflow_ext/stepper.pyx",
+    "symflow_ext.taylor": "symflow_ext/taylor.pyx",
+    "symflow_ext.taylor_stepper": "symflow_ext/taylor_stepper.pyx",
     "symflow_ext.lanes": "symflow_ext/lanes.pyx",
 }
 

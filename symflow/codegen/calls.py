@@ -28,7 +28,7 @@ def unpack(entry: Entry, dims: Sequence[int], flat: FloatArray) -> tuple[FloatAr
     table = dict(zip(entry.dimensions, dims, strict=True))
     found, start = [], 0
     for slot in entry.outputs:
-        shape = [n if isinstance(n, int) else table[n] for n in (slot.rows, slot.cols) if n != 1]
+        shape = [n if isinstance(n, int) else table[n] for n in slot.axes]
         stop = start + math.prod(shape)
         found.append(flat[start:stop].reshape(shape))
         start = stop
@@ -66,9 +66,10 @@ class NumpyCall:
         """Write the derivative at (t, y) into dy and return the status."""
         states, start = [], 0
         for slot in self._inputs:
-            rows, cols = (n if isinstance(n, int) else self._table[n] for n in (slot.rows, slot.cols))
-            states.append(y[start : start + rows * cols].reshape(rows, cols))
-            start += rows * cols
+            shape = [n if isinstance(n, int) else self._table[n] for n in slot.extents]
+            stop = start + math.prod(shape)
+            states.append(y[start:stop].reshape(shape))
+            start = stop
         try:
             with np.errstate(all="ignore"):  # a compiled kernel lets infinities through, too
                 results = self._function(*states, *self._arguments)
@@ -86,7 +87,7 @@ class NumpyCall:
 def _as_matrix(slot: Slot, value: FloatArray, interface: Interface) -> Any:
     if slot.name in interface.scalars:
         return float(value)
-    return value.reshape(value.shape[0], -1) if value.ndim else value.reshape(1, 1)
+    return value.reshape(*value.shape[: len(slot.axes)], 1) if slot.cols == 1 else value
 
 
 def evaluate(call: Any, t: float, y: FloatArray) -> FloatArray:

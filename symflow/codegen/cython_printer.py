@@ -13,7 +13,7 @@ from typing import Any
 
 from sympy import Expr
 
-from symflow.codegen.layout import Layout, layout
+from symflow.codegen.layout import Layout, layout, written_outputs
 from symflow.codegen.names import identifiers
 from symflow.codegen.program import (
     ONE,
@@ -22,22 +22,34 @@ from symflow.codegen.program import (
     Combine,
     Factorise,
     Gemm,
+    Loop,
     Operand,
     Program,
     RequirePositive,
+    Root,
+    Scaled,
+    Simple,
     Size,
     Solve,
+    Sylvester,
     SymmetrisedSum,
     Term,
+    TraceOf,
+    flattened,
+    loops,
 )
 from symflow.codegen.scalars import scalar_text
 
 #: Names that the template and the statements use themselves.
 _RESERVED = (
-    *("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "work", "print", "sqrt", "capsules"),
+    *("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "work", "print", "sqrt", "capsules", "total"),
     *("symflow_call", "symflow_linalg", "symflow_entry", "symflow_kernel", "symflow_rhs", "symflow_size"),
     "PyCapsule_New",
 )
+
+
+#: Matrices of scratch that a principal root needs, and one vector.
+ROOT_WORK = 6
 
 
 @dataclass(frozen=True)
@@ -70,17 +82,23 @@ def cython_source(sets: Sequence[Kernelset], title: str, abi: str, versions: str
     versions : str
         Printed in the docstring.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("symflow.codegen", "templates")
-    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.get_template("kernel.pyx.jinja")
     values: dict[str, Any] = {
-        "title": _plain(title),
+        "title": title,
         "versions": versions,
         "abi": abi,
         "sets": [_set(kernel, number) for number, kernel in enumerate(sets)],
     }
+    return render("kernel.pyx.jinja", values)
+
+
+def render(name: str, values: dict[str, Any]) -> Printed:
+    """Return a filled template with the key of its content."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("symflow.codegen", "templates")
+    environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.get_template(name)
+    values = {**values, "title": _plain(values["title"])}
     key = hashlib.sha256(template.render(**values, key="").encode()).hexdigest()[:32]
     return Printed(template.render(**values, key=key), key)
 
@@ -106,10 +124,15 @@ class _Function:
         self.program = program
         self.name = name
         self.layout: Layout = layout(program)
+        self.ops: list[Simple] = list(flattened(program.ops))
+        self.loops: list[Loop] = list(loops(program.ops))
+        self.written = written_outputs(program)
         names = [*(a.name for a in program.arrays), *program.dimensions]
-        self.names = identifiers(
-            names, reserved=(*_RESERVED, *(f"b{i}" for i in range(len(self.layout.blocks))))
-        )
+        blocks = (f"b{i}" for i in range(len(self.layout.blocks)))
+        indices = [f"h{i}" for i in range(len(self.loops))]
+        self.names = identifiers(names, reserved=(*_RESERVED, *blocks, *indices))
+        self.index = dict(zip(map(id, self.loops), indices, strict=True))
+        self.running: dict[str, str] = {}  # scalars that change inside a loop
         self.coefficients: dict[Expr, str] = {}
 
     def values(self) -> dict[str, Any]:
@@ -120,6 +143,8 @@ class _Function:
             "entry": self.program.name,
             "doc": self._doc(),
             "locals": [
+                *(f"ptrdiff_t {index}" for index in self.index.values()),
+                *(["double total"] if any(isinstance(op, TraceOf) for op in self.ops) else []),
                 *self._sizes(),
                 *self._states(),
                 *self._parameters(),
@@ -127,19 +152,27 @@ class _Function:
                 *self._results(),
             ],
             "body": body,
-            "work": " + ".join([*(self.extent(*block) for block in self.layout.blocks), *self._pivot_sizes()])
+            "work": " + ".join([*(self.extent(*block) for block in self.layout.blocks), *self._more_work()])
             or "0",
             "sizes": [size.replace("call.dims", "dims") for size in self._sizes()],
-            "solves": bool(self._pivot_sizes())
-            or any(isinstance(op, RequirePositive) for op in self.program.ops),
+            "solves": any(isinstance(op, (Factorise, RequirePositive, Root, Sylvester)) for op in self.ops),
         }
 
-    def _pivot_sizes(self) -> list[str]:
-        return [self.size(op.out.rows) for op in self.program.ops if isinstance(op, Factorise)]
+    def _more_work(self) -> list[str]:
+        """Return the sizes of pivots, and of what roots need."""
+        return [size for op in self.ops if (size := self._own_work(op))]
+
+    def _own_work(self, op: Simple) -> str:
+        n = self.size(op.out.rows)
+        if isinstance(op, (Root, Sylvester)):
+            return f"{ROOT_WORK}*{n}*{n} + {n}"
+        return n if isinstance(op, Factorise) else ""
 
     def _doc(self) -> list[str]:
         p, names = self.program, self.names
-        shape = {a: f"({a.rows}, {a.cols})" for a in p.arrays}
+        shape = {
+            a: "(" + ("" if a.lead is None else f"{a.lead}, ") + f"{a.rows}, {a.cols})" for a in p.arrays
+        }
         return [
             "y = " + ", ".join(f"{names[a.name]} {shape[a]}" for a in p.inputs),
             "dy = " + ", ".join(f"{names[a.name]} {shape[a]}" for a in p.outputs),
@@ -162,7 +195,7 @@ class _Function:
             offset = base
             for array in arrays:
                 lines.append(f"{kind} *{self.names[array.name]} = {offset}")
-                offset = f"{self.names[array.name]} + {self.extent(array.rows, array.cols)}"
+                offset = f"{self.names[array.name]} + {self.extent(array.rows, array.cols, array.lead)}"
         return lines
 
     def _parameters(self) -> list[str]:
@@ -175,9 +208,12 @@ class _Function:
 
     def _constants(self) -> list[str]:
         """Return the coefficients that depend on a scalar parameter, each computed once."""
-        scalars = {name: self.names[name] for name in self.program.scalars}
-        scalars |= {size: f"(<double>{self.names[size]})" for size in self.program.dimensions}
+        scalars = self._scalars()
         return [f"double {name} = {scalar_text(value, scalars)}" for value, name in self.coefficients.items()]
+
+    def _scalars(self) -> dict[str, str]:
+        scalars = {name: self.names[name] for name in self.program.scalars}
+        return scalars | {size: f"(<double>{self.names[size]})" for size in self.program.dimensions}
 
     def _results(self) -> list[str]:
         """Return pointers to the blocks of scratch, and one name per result."""
@@ -185,14 +221,43 @@ class _Function:
         for number, block in enumerate(self.layout.blocks):
             lines.append(f"double *b{number} = {offset}")
             offset = f"b{number} + {self.extent(*block)}"
-        for op in self.program.ops:
-            if op.out not in self.program.outputs:
-                lines.append(f"double *{self.names[op.out.name]} = {self._home(op.out)}")
-        for op in self.program.ops:
+        for loop in self.loops:
+            for item in loop.slices:
+                kind = "double" if item.part in self.written else "const double"
+                lines.append(f"{kind} *{self.names[item.part.name]}")
+        for out in dict.fromkeys(op.out for op in self.ops):
+            if out not in self.written:
+                late = self.layout.output.get(out) in self._parts()
+                lines.append(f"double *{self.names[out.name]}" + ("" if late else f" = {self._home(out)}"))
+        for op in self.ops:
             if isinstance(op, Factorise):
                 lines.append(f"ptrdiff_t *{self.pivots(op.out)} = <ptrdiff_t *>({offset})")
                 offset = f"{self.pivots(op.out)} + {self.size(op.out.rows)}"
+            elif isinstance(op, (Root, Sylvester)):
+                lines.append(f"double *{self.root_work(op.out)} = <double *>({offset})")
+                offset = f"{self.root_work(op.out)} + ({self._own_work(op)})"
         return lines
+
+    def _parts(self) -> set[Array]:
+        return {item.part for loop in self.loops for item in loop.slices}
+
+    def loop(self, op: Loop) -> list[str]:
+        """Return the text of a loop: slices first, then what lives in them, then the body."""
+        index = self.index[id(op)]
+        parts = {item.part for item in op.slices}
+        head = [
+            f"{self.names[item.part.name]} = {self.names[item.whole.name]} "
+            f"+ {index}*({self.extent(item.part.rows, item.part.cols)})"
+            for item in op.slices
+        ]
+        for out in dict.fromkeys(inner.out for inner in flattened(op.body)):
+            if out not in self.written and self.layout.output.get(out) in parts:
+                head.append(f"{self.names[out.name]} = {self._home(out)}")
+        before = dict(self.running)
+        self.running |= {name: f"{self.names[array.name]}[{index}]" for name, array in op.scalars}
+        body = [line for inner in op.body for line in _lines(inner, self)]
+        self.running = before
+        return [f"for {index} in range({self.size(op.count)}):", *(f"    {line}" for line in [*head, *body])]
 
     def _home(self, array: Array) -> str:
         if array in self.layout.output:
@@ -203,19 +268,26 @@ class _Function:
         """Return the name of the pivots that belong to ``factors``."""
         return f"pivots_{self.names[factors.name]}"
 
+    def root_work(self, out: Array) -> str:
+        """Return the name of the scratch memory that a root needs."""
+        return f"scratch_{self.names[out.name]}"
+
     def size(self, size: Size) -> str:
         """Return a size as text."""
         return str(size) if isinstance(size, int) else self.names[size]
 
-    def extent(self, rows: Size, cols: Size) -> str:
+    def extent(self, rows: Size, cols: Size, lead: Size | None = None) -> str:
         """Return the number of entries as text."""
         factors = [self.size(n) for n in (rows, cols) if n != 1]
+        factors += [] if lead is None else [self.size(lead)]
         return "*".join(factors) or "1"
 
     def coefficient(self, value: Expr) -> str:
         """Return the text of a coefficient; one that depends on parameters gets a name."""
         if value.is_number:
             return scalar_text(value, {})
+        if self.running and any(symbol.name in self.running for symbol in value.free_symbols):
+            return f"({scalar_text(value, self._scalars() | self.running)})"
         return self.coefficients.setdefault(value, self._fresh())
 
     def _fresh(self) -> str:
@@ -225,7 +297,7 @@ class _Function:
     def copy(self, source: Array, target: Array) -> list[str]:
         """Return the statements that copy ``source`` to ``target``, none where they share a place."""
         if source in self.layout.place or source in self.layout.output:
-            if target not in self.program.outputs and self._home(source) == self._home(target):
+            if target not in self.written and self._home(source) == self._home(target):
                 return []
             if self.layout.output.get(source) == target:
                 return []
@@ -250,7 +322,18 @@ def _(op: Gemm, f: _Function) -> list[str]:
 
 
 @_lines.register
+def _(op: Loop, f: _Function) -> list[str]:
+    return f.loop(op)
+
+
+@_lines.register
 def _(op: Combine, f: _Function) -> list[str]:
+    if (
+        len(op.terms) == 1
+        and op.diagonal == ZERO
+        and op.terms[0] == Term(ONE, Operand(op.terms[0].operand.array))
+    ):
+        return f.copy(op.terms[0].operand.array, op.out)
     out, rows, cols = f.names[op.out.name], f.size(op.out.rows), f.size(op.out.cols)
     if any(t.operand.transposed and 1 not in (t.operand.rows, t.operand.cols) for t in op.terms):
         terms = [_entry(f, t.coefficient, t.operand) for t in op.terms]
@@ -298,9 +381,7 @@ def _(op: Factorise, f: _Function) -> list[str]:
     out, n = f.names[op.out.name], f.size(op.out.rows)
     return [
         *f.copy(op.a, op.out),
-        f"status = la.lu({n}, {out}, {f.pivots(op.out)})",
-        "if status != 0:",
-        "    return status",
+        *_checked(f"la.lu({n}, {out}, {f.pivots(op.out)})"),
     ]
 
 
@@ -317,7 +398,57 @@ def _(op: RequirePositive, f: _Function) -> list[str]:
     out, n = f.names[op.out.name], f.size(op.out.rows)
     return [
         *f.copy(op.a, op.out),
-        f"status = la.cholesky({n}, {out})",
-        "if status != 0:",
-        "    return status",
+        *_checked(f"la.cholesky({n}, {out})"),
+    ]
+
+
+@_lines.register
+def _(op: Root, f: _Function) -> list[str]:
+    out, n = f.names[op.out.name], f.size(op.out.rows)
+    return [*f.copy(op.a, op.out), *_checked(f"la.sqrtm(la, {n}, {out}, {f.root_work(op.out)})")]
+
+
+@_lines.register
+def _(op: Sylvester, f: _Function) -> list[str]:
+    out, root, n = f.names[op.out.name], f.names[op.root.name], f.size(op.out.rows)
+    call = f"la.sylvester(la, {n}, {root}, {out}, {f.root_work(op.out)})"
+    return [*f.copy(op.e, op.out), *_checked(call)]
+
+
+def _checked(call: str) -> list[str]:
+    return [f"status = {call}", "if status != 0:", "    return status"]
+
+
+@_lines.register
+def _(op: Scaled, f: _Function) -> list[str]:
+    out, factor = f.names[op.out.name], f.names[op.factor.name]
+    if op.a.transposed:
+        turned = _lines(Combine(op.out, (Term(ONE, op.a),)), f)
+        a = out
+    else:
+        turned, a = [], f.names[op.a.array.name]
+    return [
+        *turned,
+        f"for i in range({f.extent(op.out.rows, op.out.cols)}):",
+        f"    {out}[i] = {factor}[0]*{a}[i]",
+    ]
+
+
+@_lines.register
+def _(op: TraceOf, f: _Function) -> list[str]:
+    out, rows = f.names[op.out.name], f.size(op.a.rows)
+    if op.b is None:
+        return [
+            "total = 0.0",
+            f"for i in range({rows}):",
+            f"    total += {f.names[op.a.array.name]}[i*{rows} + i]",
+            f"{out}[0] = total",
+        ]
+    turned = _entry(f, ONE, op.b.T)
+    return [
+        "total = 0.0",
+        f"for i in range({rows}):",
+        f"    for j in range({f.size(op.a.cols)}):",
+        f"        total += {_entry(f, ONE, op.a)}*{turned}",
+        f"{out}[0] = total",
     ]

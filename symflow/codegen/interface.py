@@ -16,18 +16,29 @@ Size = str | int
 
 @dataclass(frozen=True)
 class Slot:
-    """A named matrix of symbolic shape."""
+    """A named matrix of symbolic shape, or as many as ``lead`` says."""
 
     name: str
     rows: Size
     cols: Size
+    lead: Size | None = None
+
+    @property
+    def axes(self) -> tuple[Size, ...]:
+        """The axes of the array that a caller gives: a vector has one, a scalar none."""
+        matrix = () if (self.rows, self.cols) == (1, 1) else (self.rows, self.cols)
+        lead = () if self.lead is None else (self.lead,)
+        return (*lead, *(matrix[:1] if self.cols == 1 else matrix))
+
+    @property
+    def extents(self) -> tuple[Size, ...]:
+        """The factors of the number of its entries."""
+        return (self.rows, self.cols) if self.lead is None else (self.lead, self.rows, self.cols)
 
     @property
     def shown(self) -> str:
         """The shape as messages write it: ``()``, ``(d,)`` or ``(k, d)``."""
-        if (self.rows, self.cols) == (1, 1):
-            return "()"
-        return f"({self.rows},)" if self.cols == 1 else f"({self.rows}, {self.cols})"
+        return f"({self.axes[0]},)" if len(self.axes) == 1 else "(" + ", ".join(map(str, self.axes)) + ")"
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,7 @@ class Entry:
     Attributes
     ----------
     name : str
-        ``"moments"``, ``"factor"`` or ``"tangent"``.
+        ``"moments"``, ``"factor"``, ``"tangent"`` or ``"domain"``.
     inputs, outputs : tuple of Slot
         Pieces of the flattened state and of its derivative.
     dimensions : tuple of str
@@ -65,7 +76,7 @@ class Interface:
     entries : tuple of Entry
         The generated functions.
     guarded : bool
-        Whether the factor form refuses states where the normaliser diverges; the moments form, which has
+        Whether the factor form, or ``"domain"`` where there is none, refuses states where the normaliser diverges; the moments form, which has
         no square root of Σ at hand, relies on it.
     """
 
@@ -107,9 +118,13 @@ class Interface:
             ],
         }
 
+    def has(self, name: str) -> bool:
+        """Whether there is a function called ``name``: with noise no factor flows by itself."""
+        return any(entry.name == name for entry in self.entries)
 
-def _row(slot: Slot) -> list[Size]:
-    return [slot.name, slot.rows, slot.cols]
+
+def _row(slot: Slot) -> list[Size | None]:
+    return [slot.name, slot.rows, slot.cols, *([] if slot.lead is None else [slot.lead])]
 
 
 def _slots(rows: Iterable[Any]) -> tuple[Slot, ...]:
@@ -137,4 +152,4 @@ def of_programs(programs: Mapping[str, Program]) -> Interface:
 
 
 def _of_arrays(arrays: Iterable[Any]) -> tuple[Slot, ...]:
-    return tuple(Slot(a.name, a.rows, a.cols) for a in arrays)
+    return tuple(Slot(a.name, a.rows, a.cols, a.lead) for a in arrays)

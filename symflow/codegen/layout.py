@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from symflow.codegen.program import Array, Combine, Factorise, Gemm, Op, Program, RequirePositive, Size, Solve
+from symflow.codegen.program import (
+    Array,
+    Combine,
+    Factorise,
+    Gemm,
+    Loop,
+    Op,
+    Program,
+    RequirePositive,
+    Root,
+    Simple,
+    Size,
+    Solve,
+    Sylvester,
+    loops,
+)
 
 Block = tuple[Size, Size]  #: rows and columns of a block of scratch
 
@@ -20,7 +36,7 @@ class Layout:
     place : dict
         Number of the block of each result; results absent from it live in the output.
     output : dict
-        Results that live in the place of an output, by the output's name.
+        Results that live in the place of an output, or of a slice of one.
     """
 
     blocks: tuple[Block, ...]
@@ -38,15 +54,28 @@ class _Group:
     members: list[Array] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Step:
+    """One operation, or the end of a loop: what was made before the loop has to last until there."""
+
+    op: Simple | None
+    reads: tuple[Array, ...]
+
+
 def layout(program: Program) -> Layout:
     """Assign memory: in-place operations share a block, blocks are reused once their value is dead."""
-    last_use = _last_use(program)
-    root = _in_place_roots(program, last_use)
-    outputs = {root[out]: out for out in program.outputs}
+    steps = _timeline(program.ops)
+    written = written_outputs(program)
+    last_use = {a: index for index, step in enumerate(steps) for a in step.reads}
+    last_use |= dict.fromkeys(written, len(steps))
+    root = _in_place_roots(steps, last_use)
+    outputs = {root[out]: out for out in written if out in root}
     groups: dict[Array, _Group] = {}
     in_output: dict[Array, Array] = {}
-    for index, op in enumerate(program.ops):
-        out = op.out
+    for index, step in enumerate(steps):
+        if step.op is None:
+            continue
+        out = step.op.out
         if root[out] in outputs:
             in_output[out] = outputs[root[out]]
             continue
@@ -57,29 +86,55 @@ def layout(program: Program) -> Layout:
     return Layout(blocks, place, in_output)
 
 
-def _last_use(program: Program) -> dict[Array, int]:
-    last = {a: index for index, op in enumerate(program.ops) for a in op.reads()}
-    return last | dict.fromkeys(program.outputs, len(program.ops))
+def written_outputs(program: Program) -> tuple[Array, ...]:
+    """Return the outputs that operations write to: whole matrices, and slices inside loops."""
+    slices = (item for loop in loops(program.ops) for item in loop.slices)
+    return (*program.outputs, *(item.part for item in slices if item.whole in program.outputs))
 
 
-def _in_place_roots(program: Program, last_use: dict[Array, int]) -> dict[Array, Array]:
+def _timeline(ops: Iterable[Op]) -> list[_Step]:
+    steps: list[_Step] = []
+    for op in ops:
+        if not isinstance(op, Loop):
+            steps.append(_Step(op, op.reads()))
+            continue
+        inner = _timeline(op.body)
+        steps += [*inner, _Step(None, _from_outside(inner))]
+    return steps
+
+
+def _from_outside(steps: list[_Step]) -> tuple[Array, ...]:
+    """Return what is read before the steps write it."""
+    made: set[Array] = set()
+    found: dict[Array, None] = {}
+    for step in steps:
+        found |= dict.fromkeys(a for a in step.reads if a not in made)
+        if step.op is not None and step.op.out not in found:
+            made.add(step.op.out)
+    return tuple(found)
+
+
+def _in_place_roots(steps: list[_Step], last_use: dict[Array, int]) -> dict[Array, Array]:
     """Map each result to the one whose place it shares: the last of its chain of in-place operations."""
-    results = {op.out for op in program.ops}
-    root: dict[Array, Array] = {op.out: op.out for op in program.ops}
-    for index in reversed(range(len(program.ops))):
-        op = program.ops[index]
-        source = _overwritable(op)
-        if source in results and source is not None and last_use[source] == index and root[source] == source:
+    root: dict[Array, Array] = {step.op.out: step.op.out for step in steps if step.op is not None}
+    for index in reversed(range(len(steps))):
+        op = steps[index].op
+        source = None if op is None else _overwritable(op)
+        if op is None or source is None or source not in root or source == op.out:
+            continue
+        if last_use[source] == index and root[source] == source:
             root[source] = root[op.out]
     return root
 
 
-def _overwritable(op: Op) -> Array | None:
+def _overwritable(op: Simple) -> Array | None:
     """Return the array that an operation may overwrite with its result."""
     if isinstance(op, Gemm):
         return op.c if op.c is not None and op.c not in (op.a.array, op.b.array) else None
-    if isinstance(op, (Factorise, RequirePositive)):
+    if isinstance(op, (Factorise, RequirePositive, Root)):
         return op.a
+    if isinstance(op, Sylvester):
+        return op.e if op.e != op.root else None
     if isinstance(op, Solve):
         return None if op.b.transposed or op.b.array == op.factors else op.b.array
     if isinstance(op, Combine) and not any(term.operand.transposed for term in op.terms):

@@ -10,16 +10,25 @@ from symflow.codegen.names import identifiers
 from symflow.codegen.program import (
     ONE,
     ZERO,
+    Array,
     Combine,
     Factorise,
     Gemm,
+    Loop,
     Op,
     Operand,
     Program,
     RequirePositive,
+    Root,
+    Scaled,
+    Simple,
     Size,
     Solve,
+    Sylvester,
     SymmetrisedSum,
+    TraceOf,
+    flattened,
+    loops,
 )
 from symflow.codegen.scalars import scalar_text
 
@@ -28,7 +37,7 @@ _RESERVED = ("np", "print", "super", "self")
 _HEADER = '''"""{title}"""
 
 import numpy as np
-
+{imports}
 
 class OutsideDomain(ArithmeticError):
     """The normaliser diverges."""
@@ -45,6 +54,26 @@ def _require_positive(a):
 '''
 
 
+_ROOTS = '''
+
+def _root(a):
+    """Return the principal square root."""
+    if not np.isfinite(a).all():
+        return np.full_like(a, np.nan)
+    root = scipy.linalg.sqrtm(a)
+    if np.iscomplexobj(root) and abs(root.imag).max() > 1e-8 * abs(root).max():
+        raise np.linalg.LinAlgError("no real square root")
+    return root.real
+
+
+def _moved_root(root, e):
+    """Return the X with root X + X root = e."""
+    if not (np.isfinite(root).all() and np.isfinite(e).all()):
+        return np.full_like(e, np.nan)
+    return scipy.linalg.solve_sylvester(root, root, e)
+'''
+
+
 def numpy_source(programs: Iterable[Program], title: str) -> str:
     """Return a Python module with one function per program.
 
@@ -58,26 +87,76 @@ def numpy_source(programs: Iterable[Program], title: str) -> str:
     title : str
         First line of the docstring.
     """
-    return "\n\n".join([_HEADER.format(title=title), *(_function(program) for program in programs)])
+    listed = list(programs)
+    used = (op for program in listed for op in flattened(program.ops))
+    rooted = any(isinstance(op, (Root, Sylvester)) for op in used)
+    header = _HEADER.format(title=title, imports="import scipy.linalg\n" if rooted else "")
+    return "\n\n".join([header + _ROOTS * rooted, *(_function(program) for program in listed)])
 
 
 def _function(program: Program) -> str:
     names = identifiers([*(a.name for a in program.arrays), *program.dimensions], reserved=_RESERVED)
     arguments = ", ".join(names[a.name] for a in (*program.inputs, *program.parameters))
     scalars = {name: names[name] for name in (*program.scalars, *program.dimensions)}
-    body = [*_sizes(program, names), *(_statement(op, names, scalars) for op in program.ops)]
+    statements = "\n".join(
+        [*_sizes(program, names), *_stores(program, names), *_body(program, names, scalars)]
+    )
+    body = statements.splitlines()
     results = ", ".join(names[out.name] for out in program.outputs)
     lines = [f"def {program.name}({arguments}):", *_docstring(program, names)]
     return "\n".join([*lines, *(f"    {line}" for line in body), f"    return ({results},)", ""])
 
 
+def _stores(program: Program, names: Mapping[str, str]) -> list[str]:
+    """Return the statements that make room for outputs which a loop fills slice by slice."""
+    return [
+        f"{names[out.name]} = np.empty(({', '.join(_name(n, names) for n in _axes(out))}))"
+        for out in program.outputs
+        if out.lead is not None
+    ]
+
+
+def _body(program: Program, names: Mapping[str, str], scalars: Mapping[str, str]) -> list[str]:
+    return [_text(op, program, names, scalars) for op in program.ops]
+
+
+def _text(op: Op, program: Program, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+    return _loop(op, program, names, scalars) if isinstance(op, Loop) else _statement(op, names, scalars)
+
+
+def _loop(op: Loop, program: Program, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+    """Return a loop: slices are read, the body runs, slices of outputs are stored."""
+    index = f"h_{names[op.slices[0].part.name]}"
+    inner = {**scalars, **{name: f"{names[array.name]}[{index}, 0]" for name, array in op.scalars}}
+    stored = [item for item in op.slices if item.whole in program.outputs]
+    pairs = [(names[item.part.name], f"{names[item.whole.name]}[{index}]") for item in op.slices]
+    read = [
+        f"{part} = {whole}"
+        for item, (part, whole) in zip(op.slices, pairs, strict=True)
+        if item not in stored
+    ]
+    write = [
+        f"{whole} = {part}" for item, (part, whole) in zip(op.slices, pairs, strict=True) if item in stored
+    ]
+    body = [line for each in op.body for line in _text(each, program, names, inner).splitlines()]
+    head = f"for {index} in range({names[op.slices[0].whole.name]}.shape[0]):"
+    return "\n".join([head, *(f"    {line}" for line in [*read, *body, *write])])
+
+
+def _axes(array: Array) -> tuple[Size, ...]:
+    lead = () if array.lead is None else (array.lead,)
+    return (*lead, array.rows, array.cols)
+
+
+def _shape(array: Array) -> str:
+    return "(" + ", ".join(map(str, _axes(array))) + ")"
+
+
 def _docstring(program: Program, names: Mapping[str, str]) -> list[str]:
     """Return the docstring: model, arguments with shapes, results."""
-    described = [
-        f"{names[a.name]} : ({a.rows}, {a.cols}) array" for a in (*program.inputs, *program.matrices)
-    ]
+    described = [f"{names[a.name]} : {_shape(a)} array" for a in (*program.inputs, *program.matrices)]
     described += [f"{names[name]} : float" for name in program.scalars]
-    results = [f"{names[a.name]} : ({a.rows}, {a.cols}) array" for a in program.outputs]
+    results = [f"{names[a.name]} : {_shape(a)} array" for a in program.outputs]
     text = [
         f'"""Right-hand side {program.name!r} of {program.model}.',
         "",
@@ -90,17 +169,19 @@ def _docstring(program: Program, names: Mapping[str, str]) -> list[str]:
 
 def _sizes(program: Program, names: Mapping[str, str]) -> list[str]:
     """Return the statements that read the sizes which a shape in the body needs."""
-    needed = {size for op in program.ops if isinstance(op, Combine) for size in _shape_needed(op)}
-    needed |= {symbol.name for op in program.ops for c in _coefficients(op) for symbol in c.free_symbols}
+    ops = list(flattened(program.ops))
+    needed = {size for op in ops if isinstance(op, Combine) for size in _shape_needed(op)}
+    needed |= {symbol.name for op in ops for c in _coefficients(op) for symbol in c.free_symbols}
+    needed |= {size for out in program.outputs if out.lead is not None for size in _axes(out)}
     lines = []
     for size in program.dimensions:
         if size in needed:
-            array = next(a for a in (*program.inputs, *program.matrices) if size in (a.rows, a.cols))
-            lines.append(f"{names[size]} = {names[array.name]}.shape[{0 if array.rows == size else 1}]")
+            array = next(a for a in (*program.inputs, *program.matrices) if size in _axes(a))
+            lines.append(f"{names[size]} = {names[array.name]}.shape[{_axes(array).index(size)}]")
     return lines
 
 
-def _coefficients(op: Op) -> tuple[Any, ...]:
+def _coefficients(op: Simple) -> tuple[Any, ...]:
     if isinstance(op, Combine):
         return (op.diagonal, *(term.coefficient for term in op.terms))
     return (op.alpha,) if isinstance(op, Gemm) else ()
@@ -175,3 +256,25 @@ def _(op: Solve, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
 @_statement.register
 def _(op: RequirePositive, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"_require_positive({names[op.a.name]})"
+
+
+@_statement.register
+def _(op: Root, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+    return f"{names[op.out.name]} = _root({names[op.a.name]})"
+
+
+@_statement.register
+def _(op: Sylvester, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+    return f"{names[op.out.name]} = _moved_root({names[op.root.name]}, {names[op.e.name]})"
+
+
+@_statement.register
+def _(op: Scaled, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+    return f"{names[op.out.name]} = {names[op.factor.name]} * {_read(op.a, names)}"
+
+
+@_statement.register
+def _(op: TraceOf, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+    out, a = names[op.out.name], _read(op.a, names)
+    value = f"np.trace({a})" if op.b is None else f"({a} * {_read(op.b.T, names)}).sum()"
+    return f"{out} = np.reshape({value}, (1, 1))"

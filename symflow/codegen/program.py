@@ -6,7 +6,9 @@ shapes and coefficients, but neither a language nor a memory layout beyond "row-
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from sympy import Expr, Integer
 
@@ -18,11 +20,16 @@ ZERO = Integer(0)
 
 @dataclass(frozen=True)
 class Array:
-    """A matrix with a name: an input, a parameter, or the result of one operation."""
+    """A matrix with a name: an input, a parameter, or the result of one operation.
+
+    ``lead`` is the size of a leading axis, None where there is one matrix only; a :class:`Loop` reads it
+    slice by slice.
+    """
 
     name: str
     rows: Size
     cols: Size
+    lead: Size | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,134 @@ class RequirePositive:
         return (self.a,)
 
 
-Op = Gemm | Combine | SymmetrisedSum | Factorise | Solve | RequirePositive
+@dataclass(frozen=True)
+class Root:
+    """``out`` = the principal square root of ``a``; ends the run where none is found."""
+
+    out: Array
+    a: Array
+
+    def reads(self) -> tuple[Array, ...]:
+        """Arrays that are read."""
+        return (self.a,)
+
+
+@dataclass(frozen=True)
+class Sylvester:
+    """``out`` = the X with ``rX + Xr = e``, ``r`` the principal square root of something."""
+
+    out: Array
+    root: Array
+    e: Array
+
+    def reads(self) -> tuple[Array, ...]:
+        """Arrays that are read."""
+        return (self.root, self.e)
+
+
+@dataclass(frozen=True)
+class TraceOf:
+    """``out`` (1 × 1) = tr(ab), or tr(a) where there is no ``b``."""
+
+    out: Array
+    a: Operand
+    b: Operand | None = None
+
+    def reads(self) -> tuple[Array, ...]:
+        """Arrays that are read."""
+        return (self.a.array, *(() if self.b is None else (self.b.array,)))
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """``out = factor · a`` with a 1 × 1 array as factor."""
+
+    out: Array
+    factor: Array
+    a: Operand
+
+    def reads(self) -> tuple[Array, ...]:
+        """Arrays that are read."""
+        return (self.factor, self.a.array)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Inside a loop, ``part`` is one of the matrices of ``whole``."""
+
+    part: Array
+    whole: Array
+
+
+@dataclass(frozen=True)
+class Loop:
+    """``body`` for every index below ``count``.
+
+    An operation of the body that reads what it writes adds to it: an array that exists before the loop.
+
+    Attributes
+    ----------
+    count : Size
+        How often.
+    slices : tuple of Slice
+        What has another value each time; the body may also write to slices of outputs.
+    body : tuple of Op
+        The operations.
+    scalars : tuple of (str, Array)
+        Names in coefficients that stand for an entry of a vector parameter.
+    """
+
+    count: Size
+    slices: tuple[Slice, ...]
+    body: tuple[Op, ...]
+    scalars: tuple[tuple[str, Array], ...] = ()
+
+
+Simple = (
+    Gemm
+    | Combine
+    | SymmetrisedSum
+    | Factorise
+    | Solve
+    | RequirePositive
+    | Root
+    | Sylvester
+    | TraceOf
+    | Scaled
+)
+Op = Simple | Loop
+
+
+def flattened(ops: Iterable[Op]) -> Iterator[Simple]:
+    """Yield the operations in order, those of a loop once."""
+    for op in ops:
+        if isinstance(op, Loop):
+            yield from flattened(op.body)
+        else:
+            yield op
+
+
+def renamed(op: Op, table: Mapping[Array, Array]) -> Op:
+    """Return the operation with arrays replaced."""
+    if isinstance(op, Loop):
+        return replace(op, body=tuple(renamed(inner, table) for inner in op.body))
+    return replace(op, **{f.name: _renamed(getattr(op, f.name), table) for f in fields(op)})
+
+
+def _renamed(value: Any, table: Mapping[Array, Array]) -> Any:
+    if isinstance(value, Array):
+        return table.get(value, value)
+    if isinstance(value, (Operand, Term)):
+        return replace(value, **{f.name: _renamed(getattr(value, f.name), table) for f in fields(value)})
+    return tuple(_renamed(item, table) for item in value) if isinstance(value, tuple) else value
+
+
+def loops(ops: Iterable[Op]) -> Iterator[Loop]:
+    """Yield the loops, outer ones first."""
+    for op in ops:
+        if isinstance(op, Loop):
+            yield op
+            yield from loops(op.body)
 
 
 @dataclass(frozen=True)
@@ -156,7 +290,7 @@ class Program:
     dimensions : tuple of str
         Symbolic sizes in call order.
     ops : tuple of Op
-        In order of execution; every array is written once.
+        In order of execution; every array is written once, except what a loop adds to.
     """
 
     name: str
@@ -171,7 +305,7 @@ class Program:
     @property
     def is_guarded(self) -> bool:
         """Whether states are refused where the normaliser diverges."""
-        return any(isinstance(op, RequirePositive) for op in self.ops)
+        return any(isinstance(op, RequirePositive) for op in flattened(self.ops))
 
     @property
     def matrices(self) -> tuple[Array, ...]:
@@ -180,5 +314,7 @@ class Program:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Inputs, parameters, then the result of every operation, each once."""
-        return (*self.inputs, *self.parameters, *(op.out for op in self.ops))
+        """Inputs, parameters, outputs, slices and the results of the operations, each once."""
+        slices = (item.part for loop in loops(self.ops) for item in loop.slices)
+        results = (op.out for op in flattened(self.ops))
+        return tuple(dict.fromkeys((*self.inputs, *self.parameters, *self.outputs, *slices, *results)))

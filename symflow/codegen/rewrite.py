@@ -4,7 +4,8 @@ Two rules need mathematics:
 
 .. math:: (I + UW)^{-1}U = U(I + WU)^{-1}, \qquad (I + UW)^{-1} = I - U(I + WU)^{-1}W,
 
-applied where ``WU`` is smaller than ``UW``: with Σ = FFᵀ a solve of size d becomes one of size r. The rest is
+applied where ``WU`` is smaller than ``UW``: with Σ = FFᵀ a solve of size d becomes one of size r. The first
+holds for every function made of inverses and principal roots, f(UW)U = U f(WU). The rest is
 bookkeeping: common prefixes and suffixes are factored out when that is cheaper, chains are bracketed by
 dynamic programming, and sub-products that exist already cost nothing.
 """
@@ -12,7 +13,7 @@ dynamic programming, and sub-products that exist already cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sympy import Expr
 
@@ -27,12 +28,15 @@ from symflow.codegen.words import (
     invert,
     multiply,
     scale,
+    square_root,
     transpose_word,
 )
 
 #: Sizes assumed when costs are compared: d ≥ k ≥ r ≥ 1. Any other sizes are right, just not cheapest.
 _TYPICAL = (64, 48, 40, 36)
 _TYPICAL_RANK = 16
+#: The number of heads, and their sizes beside d: together they make up d.
+_TYPICAL_HEAD = 8
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,11 @@ class Weights:
         return size if isinstance(size, int) else self.values[size]
 
 
-def typical(dimensions: Collection[str], rank: str | None = None) -> Weights:
-    """Return the sizes assumed for ``dimensions`` (in call order) and the rank of a factor."""
+def typical(dimensions: Collection[str], rank: str | None = None, counts: Collection[str] = ()) -> Weights:
+    """Return the sizes assumed for ``dimensions`` (in call order), the rank of a factor, and counts of heads."""
     values = {name: _TYPICAL[min(i, len(_TYPICAL) - 1)] for i, name in enumerate(dimensions)}
+    if counts:
+        values |= dict.fromkeys(list(dimensions)[1:], _TYPICAL_HEAD)
     if rank is not None:
         values[rank] = _TYPICAL_RANK
     return Weights(values)
@@ -77,12 +83,31 @@ def push_through(s: Sum, weights: Weights) -> Sum:
 
 def _push_word(word: Word, rows: Size, cols: Size, weights: Weights) -> Sum:
     for i, letter in enumerate(word):
+        before, after = word[:i], word[i + 1 :]
+        if letter.family is not None:
+            body = push_through(letter.family.body, weights)
+            if body != letter.family.body:
+                changed = Sum(
+                    letter.rows,
+                    letter.cols,
+                    ((ONE, (replace(letter, family=replace(letter.family, body=body)),)),),
+                )
+                return multiply(_word(before, rows, letter.rows), changed, _word(after, letter.cols, cols))
+            continue
+        if letter.root is not None or (letter.inverse is not None and _has_root(letter.inverse)):
+            pushed = push_function(before, letter, after, weights)
+            if pushed is not None:
+                return push_through(_word(pushed, rows, cols), weights)
         if letter.inverse is None:
             continue
         oriented = letter.inverse.T if letter.transposed else letter.inverse
         split = _split(oriented, weights)
         if split is not None:
-            return push_through(_replace(word[:i], split, word[i + 1 :], rows, cols, oriented.rows), weights)
+            return push_through(_replace(before, split, after, rows, cols, oriented.rows), weights)
+    return _word(word, rows, cols)
+
+
+def _word(word: Word, rows: Size, cols: Size) -> Sum:
     return Sum(rows, cols, ((ONE, word),))
 
 
@@ -131,6 +156,94 @@ def _cut(s: Sum, words: list[tuple[Expr, Word]], *, from_left: bool, cut: int) -
     prefix = u.terms[0][1] if len(u.terms) == 1 and u.terms[0][0] == ONE else ()
     suffix = w.terms[0][1] if len(w.terms) == 1 else ()
     return _Split(u, w, prefix, suffix, w.terms[0][0] if suffix else ONE)
+
+
+# --- the same for functions made of inverses and roots -----------------------------------------------
+
+
+def _has_root(s: Sum) -> bool:
+    return any(letter.root is not None for _, word in s.terms for letter in word)
+
+
+def push_function(before: Word, letter: Letter, after: Word, weights: Weights) -> Word | None:
+    """Return ``before · f(UW) · after`` with the smallest ``f(WU)``, or None where nothing gets smaller.
+
+    That needs ``U`` in front of ``after``, or ``W`` at the end of ``before``.
+    """
+    arguments = _arguments(_single(letter))
+    if not arguments:
+        return None
+    best: tuple[int, bool, int] | None = None
+    for at_front in (True, False):
+        neighbour = after if at_front else before
+        for cut in range(1, min(map(len, arguments))):
+            parts = {w[:cut] if at_front else w[len(w) - cut :] for w in arguments}
+            (part, *others) = parts
+            beside = neighbour[:cut] if at_front else neighbour[len(neighbour) - cut :]
+            if others or beside != part or len(neighbour) < cut:
+                break
+            inner = part[-1].cols if at_front else part[0].rows
+            candidate = (weights(inner), not at_front, cut)
+            if weights(inner) < weights(letter.rows) and (best is None or candidate < best):
+                best = candidate
+    if best is None:
+        return None
+    _, at_end, cut = best
+    (small,) = _turned(_single(letter), -cut if at_end else cut).terms[0][1]
+    if at_end:
+        return (*before[: len(before) - cut], small, *before[len(before) - cut :], *after)
+    return (*before, *after[:cut], small, *after[cut:])
+
+
+def _single(letter: Letter) -> Sum:
+    return Sum(letter.rows, letter.cols, ((ONE, (letter,)),))
+
+
+def _inside(letter: Letter) -> Sum | None:
+    """Return what a root or an inverse is taken of, as the letter reads it."""
+    inner = None if letter.moved is not None else letter.root if letter.root is not None else letter.inverse
+    return None if inner is None else inner.T if letter.transposed else inner
+
+
+def _arguments(s: Sum) -> list[Word] | None:
+    """Return the words X_i where ``s`` is a function of ΣX_i alone, else None."""
+    found: list[Word] = []
+    for _, word in s.terms:
+        inner = _inside(word[0]) if len(word) == 1 else None
+        if inner is not None:
+            nested = _arguments(inner)
+            if nested is None:
+                return None
+            found += nested
+        elif any(letter.inverse is not None or letter.root is not None for letter in word):
+            return None
+        elif word:
+            found.append(word)
+    return found
+
+
+def _turned(s: Sum, cut: int) -> Sum:
+    """Return the function of UW that ``s`` is as one of WU; ``U`` is the first ``cut`` letters of each word."""
+    parts: list[tuple[Expr, Sum]] = []
+    size: Size | None = None
+    for coefficient, word in s.terms:
+        inner = _inside(word[0]) if len(word) == 1 else None
+        if inner is not None:
+            turned = _turned(inner, cut)
+            turned = square_root(turned) if word[0].root is not None else invert(turned)
+        elif word:
+            turned = _whole(word[cut:] + word[:cut])
+        else:
+            continue
+        size = turned.rows
+        parts.append((coefficient, turned))
+    assert size is not None
+    unit = [scale(c, identity(size)) for c, word in s.terms if not word]
+    return add(*(scale(c, part) for c, part in parts), *unit)
+
+
+def _whole(word: Word) -> Sum:
+    return collect(word[0].rows, word[-1].cols, ((ONE, word),))
 
 
 # --- plans -----------------------------------------------------------------------------------------
@@ -259,7 +372,9 @@ class Planner:
     ) -> tuple[float, Plan]:
         w = self._weights
         rows, inner, cols = w(left[1].rows), w(left[1].cols), w(right[1].cols)
-        cost = left[0] + right[0] + rows * inner * cols
+        scalar = only_letter(left[1])
+        scales = scalar is not None and scalar.trace is not None
+        cost = left[0] + right[0] + rows * cols * (1 if scales else inner)
         if inverse_letter(right[1]):
             # X·M⁻¹ is solved as (M⁻ᵀXᵀ)ᵀ, which copies; M⁻¹·M'⁻¹ forms an inverse.
             cost += inner * cols * (inner if inverse_letter(left[1]) else 1) + 1
@@ -284,9 +399,13 @@ def _shared_length(words: list[Word]) -> int:
 
 def inverse_letter(plan: Plan) -> Letter | None:
     """Return the letter where a plan is one inverse and nothing else: its product is then a solve."""
-    if isinstance(plan, Leaf) and len(plan.word) == 1 and plan.word[0].inverse is not None:
-        return plan.word[0]
-    return None
+    letter = only_letter(plan)
+    return letter if letter is not None and letter.inverse is not None else None
+
+
+def only_letter(plan: Plan) -> Letter | None:
+    """Return the letter where a plan is one letter and nothing else."""
+    return plan.word[0] if isinstance(plan, Leaf) and len(plan.word) == 1 else None
 
 
 def _word_of(plans: list[Plan]) -> Word | None:

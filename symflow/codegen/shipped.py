@@ -15,6 +15,7 @@ from symflow.codegen.interface import from_json, of_programs
 from symflow.codegen.keys import model_key
 from symflow.codegen.load import Form
 from symflow.codegen.versions import package_version
+from symflow.errors import ClosureUndecided, NotGaussianPreserving
 
 INDEX = "index.json"
 
@@ -51,6 +52,8 @@ def find(model: Any, names: frozenset[str]) -> Form | None:
 def generate(folder: Path) -> list[str]:
     """Derive every shipped model in every parametrisation and write one Cython module each, and the index.
 
+    A model that does not keep Gaussians Gaussian has none.
+
     Parameters
     ----------
     folder : Path
@@ -66,26 +69,36 @@ def generate(folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     defaults: dict[str, list[str]] = {}
     forms: dict[str, Any] = {}
-    models = {name: kind() for name, kind in attention_models().items()}
-    for name, model in models.items():
+    written = []
+    for name, kind in attention_models().items():
+        model = kind()
         parametrisations = model.parametrisations()
-        defaults[model_key(model)] = sorted(parametrisations[0])
-        (folder / f"{name}.pyx").write_text(_module(name, model, parametrisations, forms), encoding="utf-8")
+        text = _module(name, model, parametrisations, forms)
+        if text is not None:
+            defaults[model_key(model)] = sorted(parametrisations[0])
+            (folder / f"{name}.pyx").write_text(text, encoding="utf-8")
+            written.append(name)
     (folder / INDEX).write_text(
         json.dumps({"defaults": defaults, "forms": forms}, indent=1), encoding="utf-8"
     )
-    return list(models)
+    return written
 
 
-def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any]) -> str:
-    """Return the Cython text of one variant, and enter its parametrisations into ``forms``."""
+def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any]) -> str | None:
+    """Return the Cython text of one variant, and enter its parametrisations into ``forms``.
+
+    None where Gaussians are not known to stay Gaussian: there is nothing to compile.
+    """
     from symflow.codegen.cython_printer import Kernelset, cython_source
     from symflow.codegen.lower import programs_of
     from symflow_ext.contract import abi_hash
 
     sets = []
     for names in parametrisations:
-        programs = programs_of(model, names)
+        try:
+            programs = programs_of(model, names)
+        except (NotGaussianPreserving, ClosureUndecided):
+            return None
         described = of_programs(programs)
         sets.append(Kernelset(described.name, tuple(programs.values())))
         forms[model_key(model, names)] = {"module": name, "interface": described.to_json()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,8 +27,7 @@ class Sizes:
         """Read the sizes off arrays, refusing the first that contradicts an earlier one."""
         for slot in slots:
             if slot.name in values:
-                symbolic = [n for n in (slot.rows, slot.cols) if n != 1]
-                for size, actual in zip(symbolic, values[slot.name].shape, strict=True):
+                for size, actual in zip(slot.axes, values[slot.name].shape, strict=True):
                     self.take(size, actual, f"{role} {slot.name!r}", slot.shown, values[slot.name].shape)
 
     def take(self, size: Size, actual: int, who: str, wanted: str, shape: tuple[int, ...]) -> None:
@@ -116,8 +116,7 @@ def state_length(entry: Entry, dims: Sequence[int], slots: Iterable[Slot]) -> in
 
 
 def _extent(slot: Slot, table: Mapping[str, int]) -> int:
-    rows, cols = (n if isinstance(n, int) else table[n] for n in (slot.rows, slot.cols))
-    return rows * cols
+    return math.prod(n if isinstance(n, int) else table[n] for n in slot.extents)
 
 
 def _of_parameters(interface: Interface, values: Mapping[str, Any]) -> Sizes:

@@ -35,8 +35,8 @@ def array(slot: Slot, value: Any, role: str = "state") -> FloatArray:
         found = np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{role} {slot.name!r} cannot be read as an array of numbers: {error}") from None
-    wanted = 0 if (slot.rows, slot.cols) == (1, 1) else 1 if slot.cols == 1 else 2
-    if wanted < 2 and found.ndim > wanted and found.shape[wanted:] == (1,) * (found.ndim - wanted):
+    wanted = len(slot.axes)
+    if slot.cols == 1 and found.ndim > wanted and found.shape[wanted:] == (1,) * (found.ndim - wanted):
         found = found.reshape(found.shape[:wanted])
     if found.ndim != wanted:
         raise InputError(f"{role} {slot.name!r} has shape {found.shape}; give shape {slot.shown}")
@@ -85,7 +85,7 @@ def parameters(
     sizes.take_all(interface.parameters, values, "parameter")
     for slot in interface.parameters:
         if slot.name not in values:
-            values[slot.name] = np.zeros([sizes[n] for n in (slot.rows, slot.cols) if n != 1])
+            values[slot.name] = np.zeros([sizes[n] for n in slot.axes])
     return {slot.name: values[slot.name] for slot in interface.parameters}
 
 

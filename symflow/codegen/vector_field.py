@@ -30,12 +30,12 @@ class Domain:
         self, form: Form, entry: Entry, dims: Sequence[int], values: Mapping[str, FloatArray]
     ) -> None:
         self._call: Any = None
-        if form.interface.guarded and entry.name != "factor":
+        if form.interface.guarded and entry.name not in ("factor", "domain"):
             sizes = dict(zip(entry.dimensions, dims, strict=True))
-            factor = form.interface.entry("factor")
+            name = "factor" if form.interface.has("factor") else "domain"
             self._order = sizes["d"]
-            table = (sizes.get(name, self._order) for name in factor.dimensions)
-            self._call = bind(form, "factor", tuple(table), values)
+            table = (sizes.get(size, self._order) for size in form.interface.entry(name).dimensions)
+            self._call = bind(form, name, tuple(table), values)
 
     def require(self, t: float, y: FloatArray) -> None:
         """Refuse the flattened state ``y``, mean and covariance first.

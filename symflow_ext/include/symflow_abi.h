@@ -28,6 +28,10 @@ typedef struct symflow_linalg {
                      const ptrdiff_t *pivots, double *b);
     /* In-place Cholesky of the lower triangle; SYMFLOW_OK or SYMFLOW_OUTSIDE_DOMAIN. */
     int (*cholesky)(ptrdiff_t n, double *a);
+    /* In place: the principal square root of a; scratch of 6n^2 + n; SYMFLOW_OK or SYMFLOW_SINGULAR. */
+    int (*sqrtm)(const struct symflow_linalg *la, ptrdiff_t n, double *a, double *work);
+    /* e <- the X with rX + Xr = e, the eigenvalues of r right of 0; scratch and status as for sqrtm. */
+    int (*sylvester)(const struct symflow_linalg *la, ptrdiff_t n, const double *r, double *e, double *work);
 } symflow_linalg;
 
 /* One bound call: sizes, parameters (scalars as arrays of one), scratch. */

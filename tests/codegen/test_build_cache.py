@@ -21,7 +21,7 @@ from symflow.codegen import build, cache, forms, shipped, versions
 from symflow.codegen.cache import cache_info
 from symflow.codegen.keys import model_key
 from symflow.codegen.load import load_capsules, module_name
-from symflow.errors import BackendWarning, BuildError
+from symflow.errors import BackendWarning, BuildError, NotGaussianPreserving
 from symflow.models.registry import attention_models
 
 ROOT = Path(symflow.__file__).parents[1]
@@ -332,7 +332,7 @@ def test_compiler_that_refuses_native_code_is_used_without(
 
 
 def test_a_refused_model_leaves_no_process_and_no_file(folder: Path) -> None:
-    with pytest.raises(ValueError, match="undecided"):
+    with pytest.raises(NotGaussianPreserving):
         compile(Attention("dot(x, A*y)**2"))
     assert cache_info()["entries"] == 0
 
@@ -432,7 +432,7 @@ def test_every_shipped_model_is_generated_in_every_parametrisation(tmp_path: Pat
     """What ``setup.py`` writes compiles, and holds one capsule per parametrisation."""
     modules = shipped.generate(tmp_path)
     index = json.loads((tmp_path / shipped.INDEX).read_bytes())
-    assert modules == sorted(attention_models())
+    assert {"l2", "softmax"} <= set(modules) < set(attention_models())  # sigmoid does not close
     for name in modules:
         model = attention_models()[name]()
         keys = [model_key(model, names) for names in model.parametrisations()]
