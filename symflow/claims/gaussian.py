@@ -10,9 +10,10 @@ from symflow.certify.search.closure import System, join_parts, prove_gaussian_pr
 from symflow.certify.verdict import Verdict
 from symflow.claims.claim import Deadline
 from symflow.claims.deciding import replayed, undecided
+from symflow.claims.nonclosure import witnessed
 from symflow.derive.closure import gaussian_closure
 from symflow.derive.derivation import Derivation
-from symflow.errors import ClosureUndecided, InputError
+from symflow.errors import ClosureUndecided, InputError, NotGaussianPreserving
 from symflow.models.attention.model import AttentionModel
 
 METHOD = "identity-chain"
@@ -21,7 +22,7 @@ METHOD = "identity-chain"
 def decide_preservation(
     claim: str, model: Any, given: Iterable[str] | None, deadline: Deadline, *, rank: bool = False
 ) -> Verdict:
-    """Return *proved* with a replayed certificate, or *undecided* with the reason.
+    """Return *proved* or *refuted* with a replayed certificate, or *undecided* with the reason.
 
     Parameters
     ----------
@@ -40,6 +41,10 @@ def decide_preservation(
         derivation = _derivation(model, given)
     except ClosureUndecided as error:
         return undecided(claim, str(error), METHOD)
+    except NotGaussianPreserving as error:
+        if rank:
+            return undecided(claim, f"there is no Gaussian solution to speak of: {error}", METHOD)
+        return witnessed(claim, model.statement(given), error.witness, deadline)
     deadline.check()
     try:
         certificate = _prove(derivation, claim, rank)

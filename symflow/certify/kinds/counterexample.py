@@ -21,8 +21,8 @@ import flint
 from symflow.certify.certificate import Certificate
 from symflow.certify.propositions import propositions
 from symflow.certify.propositions.velocity import NonPreservation, StatedVelocity
-from symflow.certify.rational import rational
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
+from symflow.certify.taylor.reading import fraction, parameters
 from symflow.certify.taylor.velocity import (
     ExactVelocity,
     Setting,
@@ -37,6 +37,7 @@ LEMMA = "affine-velocity"
 PRECISION = 128  # bits
 MAX_ORDER = 8
 MAX_LAWS = 4
+_DOMINATED = "the integrals and their derivatives are dominated uniformly near the law and the point"
 _KEYS = frozenset(("arithmetic", "parameters", "laws", "weights", "point", "order", "step", "value"))
 #: what a certificate can say with such an object: the denial of preservation, or that there is none
 _DENIED = {"gaussian-preservation": NonPreservation("gaussian-preservation")}
@@ -55,9 +56,10 @@ class Counterexample(ProofKind):
             claimed = _read(certificate.proof, stated)
             with flint.ctx.workprec(PRECISION):
                 check_domination(claimed.setting, claimed.order, claimed.step)
-                lines.append(_line("the integrals are dominated near the law and the point", "bounds"))
+                lines.append(ReplayedLine("domination", _DOMINATED, "bounds for every real y", True))
                 shown = _compare(claimed)
-            lines.append(_line(f"{claimed.left} = {shown}, which is not zero", claimed.arithmetic))
+            said = f"{claimed.left} = {shown}, which is not zero"
+            lines.append(ReplayedLine("value", said, f"{claimed.arithmetic} arithmetic of series", True))
         except (InputError, Rejected) as error:
             return Replay(False, tuple(lines), str(error))
         return Replay(True, tuple(lines), assumes=(LEMMA,), witness=_witness(claimed, shown))
@@ -111,24 +113,13 @@ def _read(proof: Mapping[str, Any], stated: StatedVelocity) -> _Claimed:
         raise Rejected(f"the order must be a whole number from 2 to {MAX_ORDER}")
     if proof["arithmetic"] not in ("exact", "ball"):
         raise Rejected("'arithmetic' must be 'exact' or 'ball'")
-    step = None if proof["step"] is None else _fraction(proof["step"])
+    step = None if proof["step"] is None else fraction(proof["step"])
     if step is not None and (step <= 0 or order != 2 or proof["arithmetic"] != "ball"):
         raise Rejected("a step must be positive; it goes with order 2 and balls")
     laws, weights = _laws(proof["laws"], proof["weights"], stated.masked)
-    setting = Setting(
-        stated, _parameters(proof["parameters"], stated), laws, weights, _fraction(proof["point"])
-    )
+    values = parameters(proof["parameters"], stated)
+    setting = Setting(stated, values, laws, weights, fraction(proof["point"]))
     return _Claimed(setting, order, step, proof["arithmetic"], proof["value"])
-
-
-def _parameters(given: Any, stated: StatedVelocity) -> dict[str, Fraction]:
-    if not isinstance(given, Mapping) or set(given) != set(stated.symbols):
-        raise Rejected(f"'parameters' must give {', '.join(stated.symbols) or 'nothing'}")
-    values = {name: _fraction(text) for name, text in given.items()}
-    for name, sign in stated.signs.items():
-        if values[name] < 0 or (sign == "positive" and values[name] == 0):
-            raise Rejected(f"{name} = {values[name]} is not {sign}")
-    return values
 
 
 def _laws(
@@ -139,18 +130,13 @@ def _laws(
             raise Rejected(f"'{name}' must be a list of one entry, or with a mask of at most {MAX_LAWS}")
     if not all(isinstance(law, (list, tuple)) and len(law) == 2 for law in laws):
         raise Rejected("a law is a pair of mean and variance")
-    read_laws = tuple((_fraction(mean), _fraction(variance)) for mean, variance in laws)
-    shares = tuple(_fraction(weight) for weight in weights)
+    read_laws = tuple((fraction(mean), fraction(variance)) for mean, variance in laws)
+    shares = tuple(fraction(weight) for weight in weights)
     if any(variance <= 0 for _, variance in read_laws):
         raise Rejected("a variance must be positive")
     if len(shares) != len(read_laws) or any(share <= 0 for share in shares) or sum(shares) != 1:
         raise Rejected("the weights must be positive, one for each law, and add up to one")
     return read_laws, shares
-
-
-def _fraction(text: Any) -> Fraction:
-    number = rational(text)
-    return Fraction(int(number.numerator), int(number.denominator))
 
 
 def _compare(claimed: _Claimed) -> str:
@@ -171,7 +157,7 @@ def _compare_ball(claimed: _Claimed) -> str:
     value = claimed.value
     if not isinstance(value, Mapping) or set(value) != {"midpoint", "radius"}:
         raise Rejected("the value of a ball has the keys midpoint, radius")
-    midpoint, radius = (_fraction(value[key]) for key in ("midpoint", "radius"))
+    midpoint, radius = (fraction(value[key]) for key in ("midpoint", "radius"))
     if not abs(midpoint) > radius >= 0:
         raise Rejected("the stated ball contains zero")
     found = enclosed_difference(claimed.setting, claimed.order, claimed.step)
@@ -181,10 +167,6 @@ def _compare_ball(claimed: _Claimed) -> str:
     if not (found > low and found < high):
         raise Rejected(f"{claimed.left} is not within {radius} of {midpoint}")
     return f"{float(midpoint):.15g} ± {float(radius):.1e}"
-
-
-def _line(statement: str, reason: str) -> ReplayedLine:
-    return ReplayedLine(statement.split(" ", maxsplit=1)[0], statement, reason, True)
 
 
 def _witness(claimed: _Claimed, shown: str) -> dict[str, str]:

@@ -5,5 +5,7 @@
 `exact`      series with coefficients in ℚ[√q, y, e^{ay² + by + c}], and their Gaussian integrals
 `majorant`   series of bounds that hold for every real y
 `enclosed`   series with coefficients in ball arithmetic, and enclosures of their integrals
+`velocity`   the velocity of a statement in each of them
+`reading`    numbers of a proof object
 ===========  ===================================================================================
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from math import factorial
 from typing import Any
 
@@ -99,6 +100,28 @@ class ExactVelocity:
             exact.total(exact.scaled(exact.integrated(part, *law), weight) for weight, law in pairs)
             for part in series
         ]
+
+
+def velocity_of_a_token(stated: StatedVelocity, parameters: Mapping[str, Fraction]) -> exact.Coefficient:
+    """Return the velocity of a Dirac at y, as a function of y.
+
+    Raises
+    ------
+    Rejected
+        If a head is normalised, or the velocity is no sum of powers times exponentials of quadratics.
+    """
+    arithmetic = exact.ExactSeries(0)
+    token = arithmetic.key()
+    values = {name: arithmetic.number(value) for name, value in parameters.items()}
+    values |= {stated.query: token, stated.key: token}
+    total: exact.Series = evaluate(read(stated.output), values, arithmetic)
+    for head in stated.heads:
+        if head.normalised:
+            raise Rejected("the weight of a single token is one where weights are normalised")
+        texts = (head.prefactor, head.value, head.kernel)
+        parts = [evaluate(read(text), values, arithmetic) for text in texts]
+        total = arithmetic.add(total, reduce(arithmetic.multiply, parts))
+    return total[0]
 
 
 def exact_value(text: str) -> exact.Coefficient:

@@ -25,7 +25,7 @@ from sympy import (
 )
 
 from symflow.derive.nonclosure import balls, moments
-from symflow.derive.nonclosure.divergence import growth_beyond_quadratic
+from symflow.derive.nonclosure.divergence import diverging_normaliser, growth_beyond_quadratic
 from symflow.derive.nonclosure.evaluation import NotEvaluable
 from symflow.derive.nonclosure.reduction import Integral, X, Y, at_size_one, parameters
 from symflow.derive.nonclosure.witness import Law, Witness
@@ -71,6 +71,11 @@ def refute_closure(model: AttentionModel, statement: Statement | None = None) ->
         may be affine, or affine at size one only, as for a mechanism that differs from a closed one in
         d ≥ 2 alone; or the integrals are infinite or beyond both methods (Sinkhorn weights).
 
+    Raises
+    ------
+    NormaliserDiverges
+        If the normaliser is infinite for every Gaussian of positive variance, so that there is no velocity.
+
     References
     ----------
     CACP25.
@@ -82,6 +87,9 @@ def refute_closure(model: AttentionModel, statement: Statement | None = None) ->
     d = 1, A = 1, V = 1, μ = N(0, 1): Γ′′′(0) = -3/8 ≠ 0
     """
     stated = model.statement() if statement is None else statement
+    divergence = diverging_normaliser(stated)
+    if divergence is not None:
+        raise divergence
     try:
         integrals = at_size_one(stated)
     except InputError:
