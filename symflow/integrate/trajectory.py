@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
-import zipfile
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symflow.errors import InputError
+from symflow.integrate.archive import read_archive, write_archive
 from symflow.integrate.backends import covariances
 from symflow.integrate.checking import Array, real_array
 from symflow.integrate.dense import Dense
@@ -22,7 +21,6 @@ from symflow.integrate.layout import Layout
 #: Every way in which a run can end.
 STATUSES = ("finished", "event", "blow-up", "step-too-small", "non-finite", "stopped")
 _SUCCESS = ("finished", "event")
-_FORMAT = 1  # of saved files
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,10 +143,6 @@ class Trajectory:
         ...     Trajectory.load(run.save(Path(folder, "run.npz")))
         Trajectory('finished', d=2, 1 time in [0, 0])
         """
-        target = Path(path)
-        target = target if target.suffix == ".npz" else target.with_name(target.name + ".npz")
-        if not target.parent.is_dir():
-            raise InputError(f"{target} cannot be written: the folder {target.parent} does not exist")
         scalars = {
             name: getattr(self, name) for name in ("status", "message", "t_star", "nfev", "model", "method")
         }
@@ -157,16 +151,9 @@ class Trajectory:
             for name in ("t_events", "mean_events", "cov_events")
             for i, values in enumerate(getattr(self, name))
         }
-        header = json.dumps({"format": _FORMAT, "events": len(self.t_events), **scalars})
+        header = {"events": len(self.t_events), **scalars}
         arrays = {"t": self.t, "mean": self.mean, "cov": self.cov, "factor": self.factor}
-        part = target.with_name(f".{target.name}-{os.getpid()}")  # an interrupted run leaves no half a file
-        try:
-            with part.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, header=np.array(header), **arrays, **events)
-            os.replace(part, target)
-        finally:
-            part.unlink(missing_ok=True)
-        return target
+        return write_archive(path, header, arrays | events)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
@@ -177,23 +164,17 @@ class Trajectory:
         InputError
             If the file is not a saved trajectory.
         """
-        if not zipfile.is_zipfile(path):
-            Path(path).stat()  # a file that is not there says so
-            raise InputError(f"{os.fspath(path)} is not a saved trajectory: it is not an .npz file")
-        with np.load(path, allow_pickle=False) as data:
-            if "header" not in data:
-                raise InputError(f"{os.fspath(path)} is not a saved trajectory: it has no header")
-            header = json.loads(str(data["header"]))
-            if header.pop("format", None) != _FORMAT:
-                raise InputError(f"{os.fspath(path)} has an unknown format; save it again with this version")
-            count = header.pop("events")
-            events = {
-                name: tuple(data[f"{name}_{i}"] for i in range(count))
-                for name in ("t_events", "mean_events", "cov_events")
-            }
-            arrays = {name: data[name] for name in ("t", "mean", "factor")}
-            fields: dict[str, Any] = {**arrays, **events, **header}
-            return cls(**fields)
+        header, stored = read_archive(path, "trajectory")
+        if "events" not in header:
+            raise InputError(f"{os.fspath(path)} is not a saved trajectory; it may be an ensemble: Ensemble.load")
+        count = header.pop("events")
+        events = {
+            name: tuple(stored[f"{name}_{i}"] for i in range(count))
+            for name in ("t_events", "mean_events", "cov_events")
+        }
+        arrays = {name: stored[name] for name in ("t", "mean", "factor")}
+        fields: dict[str, Any] = {**arrays, **events, **header}
+        return cls(**fields)
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with coordinates ``time``, ``row`` and ``column``.
