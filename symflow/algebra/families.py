@@ -28,11 +28,10 @@ def families_in(*expressions: Any) -> dict[Any, Any]:
     while pending:
         node, bound = pending.pop()
         if isinstance(node, FamilySum):
-            occurring = set(node.members) & node.body.free_symbols
-            clash = [m for m in occurring if found.setdefault(m, node.count) != node.count]
+            clash = [m for m in node.members if found.setdefault(m, node.count) != node.count]
             if clash:
                 raise InputError(f"{clash[0]} belongs to families of {found[clash[0]]} and of {node.count}")
-            pending.append((node.body, bound | occurring))
+            pending.append((node.body, bound | set(node.members)))
         elif isinstance(node, MatrixSymbol):
             loose |= {node} - bound
         else:
@@ -52,7 +51,7 @@ class FamilySum(MatrixExpr):  # type: ignore[misc]  # SymPy is untyped
     body : MatrixExpr
         The summand, in which every symbol of ``members`` stands for its h-th matrix.
     members : iterable of MatrixSymbol
-        What depends on h; sorted by name.
+        What depends on h; those that occur are kept, sorted by name.
     count : Symbol or Integer
         H, a symbolic size.
 
@@ -71,11 +70,12 @@ class FamilySum(MatrixExpr):  # type: ignore[misc]  # SymPy is untyped
     """
 
     def __new__(cls, body: Any, members: Iterable[Any], count: Any) -> Any:
-        """Sort the members, so that equal sums are equal objects."""
-        kept = sorted(set(members), key=lambda symbol: str(symbol.name))
-        wrong = [member for member in kept if not isinstance(member, MatrixSymbol)]
+        """Sort the members that occur, so that equal sums are equal objects."""
+        listed = set(members)
+        wrong = [member for member in listed if not isinstance(member, MatrixSymbol)]
         if wrong:
             raise InputError(f"members takes matrix symbols, got {wrong[0]}")
+        kept = sorted(listed & body.free_symbols, key=lambda symbol: str(symbol.name))
         return MatrixExpr.__new__(cls, body, Tuple(*kept), count)
 
     @property

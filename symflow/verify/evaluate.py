@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from functools import reduce
 from typing import Any
 
-import mpmath
 import numpy as np
+from scipy.linalg import sqrtm
 from sympy import (
     Add,
     Expr,
@@ -28,12 +29,16 @@ from sympy import (
     Number,
     NumberSymbol,
     Pow,
+    Rational,
     Symbol,
     Trace,
     Transpose,
     ZeroMatrix,
 )
 
+from symflow.algebra.families import FamilySum
+from symflow.algebra.sampling import context as private_context
+from symflow.algebra.sampling import principal_root
 from symflow.errors import InputError
 
 #: Decimal digits of the reference.
@@ -44,9 +49,7 @@ Values = Mapping[str, np.ndarray[Any, Any]]
 
 def context(digits: int = DIGITS) -> Any:
     """Return a private mpmath context, so that no global precision is touched."""
-    out = mpmath.MPContext()
-    out.dps = digits
-    return out
+    return private_context(digits)
 
 
 class Evaluator(ABC):
@@ -61,6 +64,7 @@ class Evaluator(ABC):
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
         self._memo: dict[Any, Any] = {}
+        self._index: dict[str, int] = {}  # of the members of the sums around the current place
 
     def __call__(self, expr: Any) -> Any:
         """Return the value of a matrix or scalar expression."""
@@ -101,8 +105,10 @@ class Evaluator(ABC):
             return self.inverse(expr.arg)
         if isinstance(expr, MatPow) and expr.exp == -1:
             return self.inverse(expr.base)
-        if isinstance(expr, MatPow) and expr.exp.is_Integer and expr.exp > 0:
-            return reduce(self.matmul, [self(expr.base)] * int(expr.exp))
+        if isinstance(expr, MatPow) and (2 * expr.exp).is_Integer:
+            return self._matrix_power(expr)
+        if isinstance(expr, FamilySum):
+            return reduce(self.add, [self.member(expr, h) for h in range(self.size(expr.count))])
         if isinstance(expr, Trace):
             return self.trace(self(expr.arg))
         if isinstance(expr, Identity):
@@ -112,6 +118,33 @@ class Evaluator(ABC):
         if isinstance(expr, Pow) and expr.exp.is_Rational:
             return self.power(expr.base, expr.exp)
         raise InputError(f"{expr}: verification cannot evaluate a {type(expr).__name__}")
+
+    def _matrix_power(self, expr: MatPow) -> Any:
+        if expr.exp <= 0:
+            return self.inverse(MatPow(expr.base, -expr.exp)) if expr.exp < 0 else self(Identity(expr.rows))
+        factor = self(expr.base) if expr.exp.is_Integer else self.root(expr.base)
+        count = expr.exp if expr.exp.is_Integer else 2 * expr.exp
+        return reduce(self.matmul, [factor] * int(count))
+
+    def member(self, expr: FamilySum, h: int) -> Any:
+        """Return the summand with index h, where a member is the h-th slice of its array."""
+        return self._sliced(expr, h)(expr.body)
+
+    def _sliced(self, expr: FamilySum, h: int) -> Any:
+        inner = copy(self)
+        inner._memo, inner._index = {}, self._index | {m.name: h for m in expr.members}
+        return inner
+
+    def _array(self, values: Values, name: str) -> np.ndarray[Any, Any]:
+        """Return the value of a symbol as float64, that of a member without its leading axis."""
+        value = np.asarray(values[name], dtype=np.float64)
+        if name in self._index and not self._index[name] < len(value):
+            raise InputError(f"{name} has {len(value)} matrices, fewer than its family")
+        return value[self._index[name]] if name in self._index else value
+
+    def root(self, expr: Any) -> Any:
+        """Return the principal square root of a matrix expression, which has not been evaluated yet."""
+        raise InputError(f"({expr})^(1/2): {type(self).__name__} cannot evaluate the root of a matrix")
 
     def add(self, a: Any, b: Any) -> Any:
         """Return a + b, both scalars or both matrices."""
@@ -179,7 +212,7 @@ class Exact(Evaluator):
         self.ctx = ctx
 
     def symbol(self, expr: Any) -> Any:
-        value = np.asarray(self.values[expr.name], dtype=np.float64)
+        value = self._array(self.values, expr.name)
         if isinstance(expr, Symbol):
             return self.ctx.mpf(float(value))
         return self.ctx.matrix((value if value.ndim == 2 else value.reshape(-1, 1)).tolist())
@@ -201,6 +234,9 @@ class Exact(Evaluator):
     def inverse(self, expr: Any) -> Any:
         return self.ctx.inverse(self(expr))
 
+    def root(self, expr: Any) -> Any:
+        return principal_root(self(expr), self.ctx)
+
     def identity(self, n: int) -> Any:
         return self.ctx.eye(n)
 
@@ -216,6 +252,9 @@ class Magnitude(Exact):
 
     .. math:: |P + Q| \to |P| + |Q|, \quad |PQ| \to |P|\,|Q|, \quad |M^{-1}| \to |(M)^{-1}|, \qquad
               \kappa = \max_M \|\,|M|\,\|_\infty \|M^{-1}\|_\infty
+
+    A root :math:`R = P^{1/2}` counts with :math:`|R|` and the condition of R, up to a factor that of the
+    Sylvester equation which its perturbation solves, for P similar to a symmetric matrix.
 
     A float64 evaluation of any order of the same sums and products errs by a modest multiple of
     :math:`(1+\kappa)` units in the last place of this scale.
@@ -237,6 +276,21 @@ class Magnitude(Exact):
         self.condition = max(self.condition, float(self._norm(self(expr)) * self._norm(inverse)))
         return inverse
 
+    def root(self, expr: Any) -> Any:
+        root = self.exact(MatPow(expr, Rational(1, 2)))
+        inverse = self._absolute(self.ctx.inverse(root))
+        root = self._absolute(root)
+        self(expr)  # the solves inside count too
+        self.condition = max(self.condition, float(self._norm(root) * self._norm(inverse)))
+        return root
+
+    def member(self, expr: FamilySum, h: int) -> Any:
+        inner = self._sliced(expr, h)
+        inner.exact = self.exact._sliced(expr, h)
+        value = inner(expr.body)
+        self.condition = max(self.condition, inner.condition)
+        return value
+
     def power(self, base: Expr, exponent: Any) -> Any:
         if exponent > 0:
             return super().power(base, exponent)
@@ -257,7 +311,7 @@ class Batched(Evaluator):
         self.values = values
 
     def symbol(self, expr: Any) -> Any:
-        value = np.asarray(self.values[expr.name], dtype=np.float64)
+        value = self._array(self.values, expr.name)
         if isinstance(expr, MatrixSymbol) and value.ndim == 1:
             return value[:, None]
         return value
@@ -279,6 +333,16 @@ class Batched(Evaluator):
 
     def inverse(self, expr: Any) -> Any:
         return np.linalg.inv(self(expr))
+
+    def root(self, expr: Any) -> Any:
+        matrices = np.asarray(self(expr))
+        roots = np.empty_like(matrices)
+        for place in np.ndindex(matrices.shape[:-2]):
+            found = sqrtm(matrices[place])
+            if np.iscomplexobj(found) or not np.all(np.isfinite(found)):
+                raise InputError(f"({expr})^(1/2): there is no real principal root at these values")
+            roots[place] = found
+        return roots
 
     def identity(self, n: int) -> Any:
         return np.eye(n)

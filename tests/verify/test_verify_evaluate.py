@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from sympy import Identity, Inverse, MatrixSymbol, Rational, Symbol, Trace, sqrt
+from sympy import Identity, Inverse, MatPow, MatrixSymbol, Rational, Symbol, Trace, sqrt
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.errors import InputError
 from symflow.verify.evaluate import Batched, Exact, Magnitude, context, to_float
@@ -83,6 +84,56 @@ def test_batches_over_tokens():
     score = beta * Trace(y.T * A * x)
     wanted = 0.1 * tokens @ VALUES["A"] @ VALUES["x"]
     np.testing.assert_allclose(Batched(values, SIZES)(score), wanted, rtol=1e-14)
+
+
+V = matrix("V", d, d)
+H = dimension("H")
+STACKED = VALUES | {"V": np.random.default_rng(3).normal(size=(3, 2, 2)), "b": np.arange(6.0).reshape(3, 2)}
+
+
+def test_members_of_a_family_are_slices():
+    expr = A * FamilySum(V * S * V.T * x - vector("b", d), (V, vector("b", d)), H) + x
+    v = STACKED
+    summed = sum(
+        v["V"][h] @ v["Sigma"] @ v["V"][h].T @ v["x"][:, None] - v["b"][h][:, None] for h in range(3)
+    )
+    wanted = v["A"] @ summed + v["x"][:, None]
+    exact = Exact(STACKED, {"d": 2, "H": 3}, context())
+    np.testing.assert_allclose(to_float(exact(expr)), wanted, rtol=1e-14)
+    np.testing.assert_allclose(Batched(STACKED, {"d": 2, "H": 3})(expr), wanted, rtol=1e-13)
+    assert np.all(to_float(Magnitude(exact)(expr)) >= np.abs(wanted))
+    with pytest.raises(InputError, match="3 matrices, fewer"):
+        Exact(STACKED, {"d": 2, "H": 4}, context())(expr)
+
+
+def test_the_condition_of_a_solve_inside_a_sum_counts():
+    nearly = STACKED | {"V": np.array([np.eye(2), [[1.0, 1.0], [1.0, 1.0 + 2.0**-20]]])}
+    magnitude = Magnitude(Exact(nearly, {"d": 2, "H": 2}, context()))
+    magnitude(FamilySum(Inverse(V), (V,), H))
+    assert magnitude.condition > 1e6
+
+
+def test_principal_roots():
+    base = Identity(d) + 4 * S * A.T * S * A
+    root = MatPow(base, Rational(1, 2))
+    exact, batched = Exact(VALUES, SIZES, context()), Batched(VALUES, SIZES)
+    found = exact(root)
+    assert exact.ctx.mnorm(found * found - exact(base), 1) < 1e-45
+    assert min(np.linalg.eigvals(to_float(found)).real) > 0
+    np.testing.assert_allclose(batched(root), to_float(found), rtol=1e-13)
+    np.testing.assert_allclose(
+        batched(MatPow(base, Rational(-1, 2))), np.linalg.inv(to_float(found)), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        to_float(exact(MatPow(base, Rational(3, 2)) * Inverse(base))), batched(root), 1e-12
+    )
+    assert np.all(to_float(Magnitude(exact)(root)) == np.abs(to_float(found)))
+    stack = dict(VALUES) | {"A": np.stack([VALUES["A"], -2 * VALUES["A"]])}
+    np.testing.assert_allclose(Batched(stack, SIZES)(root)[0], to_float(found), rtol=1e-13)
+    with pytest.raises(InputError, match="principal"):
+        exact(MatPow(-S, Rational(1, 2)))
+    with pytest.raises(InputError, match="principal"):
+        batched(MatPow(-S, Rational(1, 2)))
 
 
 def test_an_unknown_node_is_refused_by_name():
