@@ -8,12 +8,20 @@ from typing import Any
 from symflow.longtime.assemble import undecided
 from symflow.longtime.commuting import commuting
 from symflow.longtime.lyapunov import lyapunov
+from symflow.longtime.plane import plane
 from symflow.longtime.radial import radial
 from symflow.longtime.reading import ExactProblem, read_exactly
 from symflow.longtime.result import LongTime
+from symflow.longtime.validated import validated
 
 #: From the most to the least informative.
-_CRITERIA: tuple[Callable[[ExactProblem], LongTime | None], ...] = (commuting, radial, lyapunov)
+_CRITERIA: tuple[Callable[[ExactProblem], LongTime | None], ...] = (
+    commuting,
+    radial,
+    plane,
+    lyapunov,
+    validated,
+)
 
 
 def long_time(model: Any, initial: Any, params: Any) -> LongTime:

@@ -69,7 +69,7 @@ class Ball:
         return rf"{_decimal(float(self.midpoint), 15)} \pm {_decimal(float(self.radius), 2)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BallMatrix:
     """A matrix of :class:`Ball`; ``np.array(matrix, float)`` holds the midpoints."""
 
@@ -88,6 +88,10 @@ class BallMatrix:
     def tolist(self) -> list[list[float]]:
         """Return the midpoints."""
         return [[float(entry) for entry in row] for row in self.entries]
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"[{', '.join(map(str, row))}]" for row in self.entries)
+        return f"BallMatrix([{rows}])"
 
     def __len__(self) -> int:
         return len(self.entries)
