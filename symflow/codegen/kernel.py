@@ -234,7 +234,9 @@ def source(model_or_derivation: Any, target: str = "cython") -> str:
 
 
 def _model_of(model_or_derivation: Any) -> Any:
-    model = getattr(model_or_derivation, "model", model_or_derivation)
+    model = model_or_derivation
+    if not callable(getattr(model, "statement", None)):  # a masked model has a model, too
+        model = getattr(model_or_derivation, "model", None)
     if not callable(getattr(model, "statement", None)):
         raise InputError(
             f"{model_or_derivation!r} is neither a model nor a derivation; pass e.g. symflow.Softmax()"
