@@ -5,8 +5,10 @@ r"""The small grammar: text ↔ SymPy expressions, without ``eval`` or ``sympify
     dot(Q*x, K*y)/sqrt(d) + beta*dot(c, y)     -norm2(Q*x - K*y)     y.T*A*x     V*y + bv
 
 Numbers are exact (``0.1`` is 1/10, ``1/2`` is one half), ``.T`` or ``ᵀ`` transposes, ``dot(u, v)`` is
-``Trace(u.T*v)``, ``norm2(u)`` is ``Trace(u.T*u)``; further functions are ``inv tr eye zeros exp log sqrt
-sin cos tanh erf Max Min Abs Heaviside sigmoid``. A 1×1 product such as ``y.T*A*x`` is a scalar.
+``Trace(u.T*v)``, ``norm2(u)`` is ``Trace(u.T*u)``, ``sqrtm(P)`` is the principal square root, and
+``sum(V*S*A, H, A, V)`` is the sum over h = 1, …, H of the expression in the h-th matrices of the arrays A
+and V, which follow the size H; further functions are ``inv tr eye zeros exp log sqrt sin cos tanh erf Max
+Min Abs Heaviside sigmoid``. A 1×1 product such as ``y.T*A*x`` is a scalar.
 Only declared names are known, and any name can be declared: ``E``, ``I``, ``S``, ``beta``, ``lambda`` are
 plain symbols.
 """
@@ -20,6 +22,7 @@ from typing import Any
 import sympy
 from sympy import MatrixSymbol, Rational, Symbol
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.symbols import dimension, matrix
 from symflow.algebra.text.shapes import Size
 from symflow.algebra.text.signature import TOKENS, Shape, signature
@@ -308,8 +311,10 @@ class _Builder:
                 return sympy.ZeroMatrix(*(self._size(argument) for argument in node.arguments))
             case "dot" | "norm2":
                 return self._dot(node)
-            case "inv" | "tr":
+            case "inv" | "sqrtm" | "tr":
                 return self._square(node)
+            case "sum":
+                return self._family(node)
         arguments = [self._scalar(argument) for argument in node.arguments]
         for argument, where in zip(arguments, node.arguments, strict=True):
             self._refuse_large_constant(argument, where)
@@ -333,8 +338,24 @@ class _Builder:
             return _as_scalar(left) * _as_scalar(right)
         return _trace(left.T * right)
 
+    def _family(self, node: Call) -> Any:
+        body, size, *names = node.arguments
+        members = [self.build(name) for name in names if isinstance(name, Name)]
+        if len(members) < len(names) or not all(isinstance(m, MatrixSymbol) for m in members):
+            raise fail("after its size a sum lists names of matrices", self._text, names[0].position)
+        value = self.build(body)
+        if not any(m in value.free_symbols for m in members):
+            raise fail("the sum contains none of its members", self._text, node.position)
+        count = self._size(size)
+        if _is_matrix(value):
+            return FamilySum(value, members, count)
+        is_word = isinstance(value, sympy.Trace) and _shape(value.arg) == (1, 1)
+        return sympy.Trace(FamilySum(value.arg if is_word else value * sympy.Identity(1), members, count))
+
     def _square(self, node: Call) -> Any:
         value = self.build(node.arguments[0])
+        if not _is_matrix(value) and node.function == "sqrtm":
+            raise fail("sqrtm takes a matrix; write sqrt", self._text, node.position)
         if not _is_matrix(value):
             return value if node.function == "tr" else self._power(value, -1, node)
         if value.shape[0] != value.shape[1]:
@@ -342,6 +363,9 @@ class _Builder:
             raise fail(message, self._text, node.arguments[0].position)
         if node.function == "tr":
             return _trace(value)
+        if node.function == "sqrtm":
+            self.operations.append(("sqrtm", (value,)))
+            return sympy.MatPow(value, sympy.S.Half)
         if value.is_ZeroMatrix:
             raise fail("the zero matrix has no inverse", self._text, node.position)
         self.operations.append(("inv", (value,)))

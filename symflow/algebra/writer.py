@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.text.syntax import MAX_EXPONENT, quote_name
 from symflow.errors import InputError
 
@@ -21,7 +22,7 @@ def to_text(expr: Any) -> str:
     ----------
     expr : Expr or MatrixExpr
         Built from symbols, exact numbers, sums, products, integer and half-integer powers, transposes,
-        inverses, traces, identity and zero matrices and the functions of the grammar.
+        inverses, traces, sums over a family, identity and zero matrices and the functions of the grammar.
 
     Raises
     ------
@@ -105,11 +106,25 @@ def _power(expr: Any) -> _Written:
 
 def _matrix_power(expr: Any) -> _Written:
     base, exponent = expr.args
-    if not exponent.is_Integer or not 0 < abs(exponent) <= MAX_EXPONENT:
+    if not (2 * exponent).is_Integer or not 0 < abs(exponent) <= MAX_EXPONENT:
         raise InputError(f"the matrix power {expr} has no text in the small grammar")
-    factor = _at_least(base, _ATOM) if exponent > 0 else f"inv({to_text(base)})"
-    count = abs(int(exponent))
+    factor, count = _at_least(base, _ATOM), abs(int(exponent))
+    if not exponent.is_Integer:
+        factor, count = f"sqrtm({to_text(base)})", abs(int(2 * exponent))
+    if exponent < 0:
+        factor = f"inv({factor if not exponent.is_Integer else to_text(base)})"
     return "*".join([factor] * count), _ATOM if count == 1 else _PRODUCT
+
+
+def _family_sum(expr: Any) -> _Written:
+    body = expr.body
+    if not expr.members:
+        raise InputError(f"the sum {expr} has no members and no text; write a product with its count")
+    if body.shape == (1, 1) and isinstance(body, sympy.MatMul):  # as the scalar that it is read as
+        scale, rest = body.as_coeff_matrices()
+        body = scale if all(m.is_Identity for m in rest) else body
+    listed = [to_text(part) for part in (body, expr.count, *expr.members)]
+    return f"sum({', '.join(listed)})", _ATOM
 
 
 def _transpose(expr: Any) -> _Written:
@@ -118,6 +133,8 @@ def _transpose(expr: Any) -> _Written:
 
 def _trace(expr: Any) -> _Written:
     inner = expr.arg
+    if isinstance(inner, FamilySum) and inner.shape == (1, 1):
+        return _family_sum(inner)
     is_pair = isinstance(inner, sympy.MatMul) and len(inner.args) == 2
     if is_pair and isinstance(inner.args[0], sympy.Transpose):
         left, right = inner.args[0].arg, inner.args[1]
@@ -137,6 +154,7 @@ _WRITERS: tuple[tuple[Any, Callable[[Any], _Written]], ...] = (
     ((sympy.Mul, sympy.MatMul), _product),
     (sympy.Inverse, lambda expr: (f"inv({to_text(expr.arg)})", _ATOM)),
     (sympy.MatPow, _matrix_power),
+    (FamilySum, _family_sum),
     (sympy.Transpose, _transpose),
     (sympy.Trace, _trace),
     (sympy.Identity, lambda expr: (f"eye({to_text(expr.shape[0])})", _ATOM)),

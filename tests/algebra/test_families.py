@@ -5,10 +5,11 @@ import pickle
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from sympy import Identity, Inverse, Trace, Transpose
+from sympy import Identity, Inverse, MatPow, Rational, Trace, Transpose
 
 from symflow.algebra.affine import affine_parts
 from symflow.algebra.families import FamilySum
+from symflow.algebra.grammar import parse, parse_score, to_text
 from symflow.algebra.latex import latex
 from symflow.algebra.sampling import agree_at_rational_points, draw, evaluate
 from symflow.algebra.symbols import dimension, matrix, vector
@@ -16,7 +17,7 @@ from symflow.algebra.terms import terms
 from symflow.algebra.transposition import transposed
 from symflow.algebra.variation import gateaux
 from symflow.algebra.words import identical, normal_form
-from symflow.errors import InputError, NotAffine
+from symflow.errors import GrammarError, InputError, NotAffine
 
 d, k, H = dimension("d"), dimension("k"), dimension("H")
 A, B, M, S, V = (matrix(n, d, d) for n in ("A", "B", "M", "Sigma", "V"))
@@ -156,6 +157,49 @@ WRITTEN = [
 @pytest.mark.parametrize(("expr", "text"), WRITTEN, ids=[str(i) for i in range(len(WRITTEN))])
 def test_latex_of_sums(expr, text):
     assert latex(expr) == text
+
+
+TEXTS = [
+    (over(V * S * A) * S, "sum(V*Sigma*A, H, A, V)*Sigma"),
+    (Inverse(eye + S * over(K.T * K)), "inv(Sigma*sum(K.T*K, H, K) + eye(d))"),
+    (over(over(A) * B), "sum(sum(A, H, A)*B, H, A, B)"),
+    (Trace(over(x.T * A * y)), "sum(x.T*A*y, H, A)"),
+    (Trace(over(Trace(A) * Trace(B) * Identity(1))), "sum(tr(A)*tr(B), H, A, B)"),
+    (MatPow(eye + over(A), Rational(1, 2)) * S, "sqrtm(sum(A, H, A) + eye(d))*Sigma"),
+    (MatPow(A, Rational(-3, 2)), "inv(sqrtm(A))*inv(sqrtm(A))*inv(sqrtm(A))"),
+]
+NAMES = {str(s.name): s for s in (A, B, K, M, S, V, b, x, y)} | {"H": H, "d": d, "k": k}
+
+
+@pytest.mark.parametrize(("expr", "text"), TEXTS, ids=[text for _, text in TEXTS])
+def test_text_of_sums_and_roots(expr, text):
+    assert to_text(expr) == text
+    again = parse(text, NAMES)
+    assert to_text(again) == text
+    assert identical(again, expr)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sum(A, H)", "at least 3"),
+        ("sum(A, H, A*B)", "names of matrices"),
+        ("sum(A, H, H)", "names of matrices"),
+        ("sum(A, A, A)", "size"),
+        ("sum(M, H, A)", "none of its members"),
+        ("sqrtm(K)", "square"),
+        ("sqrtm(2)", "write sqrt"),
+    ],
+)
+def test_text_that_is_no_sum_or_root_is_refused(text, message):
+    with pytest.raises(GrammarError, match=message):
+        parse(text, NAMES)
+
+
+def test_a_score_has_no_sum_but_may_have_a_root():
+    with pytest.raises(GrammarError, match="unknown function 'sum'"):
+        parse_score("dot(x, sum(A, H, A)*y)")
+    assert parse_score("dot(x, sqrtm(A)*y)").shapes == (("A", ("d", "d")),)
 
 
 _FACTORS = [A, A.T, B, K.T * K, M, S, S, M.T, Inverse(eye + M * A), Inverse(eye + S * M)]

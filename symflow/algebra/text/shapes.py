@@ -164,12 +164,12 @@ class _System:
         shapes = [self.shape(argument) for argument in node.arguments]
         if node.function == "dot":
             self.equate(shapes[1], shapes[0], node.arguments[1])
-        elif node.function in ("inv", "tr"):
+        elif node.function in ("inv", "sqrtm", "tr"):
             self.equate(shapes[0], (shapes[0][1], shapes[0][0]), node.arguments[0])
         elif node.function != "norm2":
             for argument, shape in zip(node.arguments, shapes, strict=True):
                 self.equate(shape, _SCALAR, argument)
-        return shapes[0] if node.function == "inv" else _SCALAR
+        return shapes[0] if node.function in ("inv", "sqrtm") else _SCALAR
 
     def _size(self, node: Node) -> Size:
         if isinstance(node, Name):

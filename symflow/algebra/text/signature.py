@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from symflow.algebra.text.shapes import Size, infer_shapes
-from symflow.algebra.text.syntax import Call, Name, Node, Number, Product, Sum, Transposed, read
+from symflow.algebra.text.syntax import FUNCTIONS, Call, Name, Node, Number, Product, Sum, Transposed, read
 from symflow.errors import InputError
 
 Shape = tuple[Size, Size]
 
 #: The query and the key token.
 TOKENS: Mapping[str, Shape] = {"x": ("d", 1), "y": ("d", 1)}
+
+#: A score is that of one head, so its text has no sum over a family.
+_FUNCTIONS = {name: count for name, count in FUNCTIONS.items() if name != "sum"}
 
 _TARGETS: Mapping[str, Shape] = {"scalar": (1, 1), "vector": ("d", 1)}
 
@@ -64,7 +67,7 @@ def signature(
     declared = {name: _declared_shape(name, shape) for name, shape in (parameters or {}).items()}
     for name in TOKENS.keys() & declared.keys():
         raise InputError(f"parameters[{name!r}]: x and y are the tokens in ℝᵈ; rename the parameter")
-    node = read(text)
+    node = read(text, _FUNCTIONS)
     shapes = infer_shapes(node, {**TOKENS, **declared}, _TARGETS[kind], text)
     sizes = _sizes(shapes, declared)
     names = [name for name in shapes if name not in TOKENS and (name not in sizes or name in declared)]

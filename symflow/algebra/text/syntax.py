@@ -30,6 +30,7 @@ MAX_EXPONENT = 100  #: of an integer power, and of ten in a decimal number
 FUNCTIONS = {
     "dot": 2, "norm2": 1, "inv": 1, "tr": 1, "eye": 1, "zeros": 2, "exp": 1, "log": 1, "sqrt": 1, "sin": 1,
     "cos": 1, "tanh": 1, "erf": 1, "Max": -2, "Min": -2, "Abs": 1, "Heaviside": 1, "sigmoid": 1,
+    "sqrtm": 1, "sum": -3,
 }  #: number of arguments; negative means "at least"  # fmt: skip
 
 
