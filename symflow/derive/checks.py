@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import mpmath
-from sympy import Expr, Integer, Matrix, Poly, Symbol, diff, hessian, lambdify, symbols
+from sympy import Expr, Matrix, Poly, S, Symbol, diff, hessian, lambdify, symbols
 
 from symflow.algebra.sampling import agree_at_rational_points
 from symflow.derive.components import Draw, explicit, is_nonzero, spelled_out
@@ -160,7 +160,7 @@ class ContinuityEquation:
     x: Any
     mean: Any
     covariance: Any
-    diffusion: Any = Integer(0)
+    diffusion: Any = S.Zero
 
     def run(self) -> Checked:
         """Evaluate the residual exactly at d = 1, 2, 3."""

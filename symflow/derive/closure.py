@@ -1,7 +1,7 @@
 r"""Gaussian closure: the ODEs of mean and covariance that an attention model induces.
 
-Every head is an affine velocity field (:mod:`symflow.derive.velocity`); heads, output bias and feed-forward layer
-are added, noise adds 2εI, and under a causal mask every position has a law of its own.
+Every head is an affine velocity field (:mod:`symflow.derive.velocity`); heads, output bias and feed-forward
+layer are added, noise adds 2εI, and under a causal mask every position has a law of its own.
 """
 
 from __future__ import annotations
@@ -19,12 +19,19 @@ from symflow.algebra.latex import latex
 from symflow.algebra.symbols import matrix, vector
 from symflow.algebra.transposition import transposed
 from symflow.derive.checks import AffineField, ContinuityEquation
-from symflow.derive.definition import active_heads, argument, definition, field_label, is_superposition
+from symflow.derive.definition import active_heads, definition, field_label, is_superposition
 from symflow.derive.derivation import Derivation
 from symflow.derive.lemmas import closure_lemma, noisy_closure_lemma
 from symflow.derive.steps import Formula, Step
 from symflow.derive.velocity import AffineVelocity, Setting, affine_velocity
-from symflow.derive.velocity.record import NORMAL_FORM, WEIGHT, Running, finite_normaliser
+from symflow.derive.velocity.record import (
+    NORMAL_FORM,
+    WEIGHT,
+    Running,
+    argument,
+    finite_normaliser,
+    running_sum,
+)
 from symflow.errors import ClosureUndecided, InputError
 from symflow.flow import Chain, CovarianceStructure, Flow
 from symflow.models.attention.model import AttentionModel
@@ -122,17 +129,15 @@ def _velocity(statement: Statement, alpha: MatrixSymbol, sigma: MatrixSymbol) ->
     )
     rest = statement.background if several else ZeroMatrix(*alpha.shape)
     slope, shift = affine_parts(rest, statement.x)
+    linears = [*((head, part.linear) for head, part in parts), (None, slope)]
     running = parts[0][1].running
     symmetric = (sigma, *(symbol for symbol, _ in running if symbol.rows == symbol.cols))
     return _Superposed(
         parts=parts,
         constant=total(*(_summed(h, v.constant) for h, v in parts), product(slope, alpha), shift),
-        linear=total(*(_summed(h, v.linear) for h, v in parts), slope),
+        linear=total(*(_summed(h, linear) for h, linear in linears)),
         field=total(*(_summed(h, v.field) for h, v in parts), rest),
-        half=total(
-            *(_doubled(h, v.linear, sigma, symmetric) for h, v in parts),
-            _doubled(None, slope, sigma, symmetric),
-        ),
+        half=total(*(_doubled(h, linear, sigma, symmetric) for h, linear in linears)),
         tilt=_common_tilt(statement, parts),
         running=running,
     )
@@ -168,7 +173,9 @@ def _common_tilt(statement: Statement, parts: tuple[tuple[Head, AffineVelocity],
 def _flow(statement: Statement, velocity: _Superposed, alpha: MatrixSymbol, sigma: MatrixSymbol) -> Flow:
     noise: Expr = statement.diffusion
     spread = () if noise.is_zero else (2 * noise * Identity(sigma.rows),)
-    positions = statement.positions
+    positions, chain = statement.positions, None
+    if positions is not None:
+        chain = Chain(positions.count, velocity.running, WEIGHT, positions.weights)
     return Flow(
         name=statement.name,
         states=(alpha, sigma),
@@ -177,9 +184,7 @@ def _flow(statement: Statement, velocity: _Superposed, alpha: MatrixSymbol, sigm
         dimensions=statement.dimensions,
         covariance=CovarianceStructure(sigma, velocity.linear, velocity.tilt, noise),
         stacked=statement.stacked,
-        chain=None
-        if positions is None
-        else Chain(positions.count, velocity.running, WEIGHT, positions.weights),
+        chain=chain,
     )
 
 
@@ -209,9 +214,12 @@ def _affine_step(statement: Statement, velocity: _Superposed, flow: Flow) -> Ste
         rule="superposition" if several else NORMAL_FORM,
         reference="",
         check=AffineField(
-            *(_seen(e, flow) for e in (velocity.field, velocity.constant, velocity.linear)),
-            statement.x,
-            *flow.states,
+            field=_seen(velocity.field, flow),
+            constant=_seen(velocity.constant, flow),
+            linear=_seen(velocity.linear, flow),
+            x=statement.x,
+            mean=flow.states[0],
+            covariance=flow.states[1],
         ),
     )
 
@@ -225,10 +233,13 @@ def _result(model: AttentionModel, statement: Statement, velocity: _Superposed, 
         rule="closure lemma",
         reference=statement.reference,
         check=ContinuityEquation(
-            *(_seen(e, flow) for e in (velocity.field, *flow.drift)),
-            statement.x,
-            *flow.states,
-            statement.diffusion,
+            field=_seen(velocity.field, flow),
+            mean_rhs=_seen(flow.drift[0], flow),
+            cov_rhs=_seen(flow.drift[1], flow),
+            x=statement.x,
+            mean=flow.states[0],
+            covariance=flow.states[1],
+            diffusion=statement.diffusion,
         ),
     )
 
@@ -238,11 +249,11 @@ def _seen(expression: Any, flow: Flow) -> Any:
     if flow.chain is None:
         return expression
     alpha, sigma = flow.states
-    factor, weight = MatrixSymbol("F_1", *sigma.shape), Symbol(f"{flow.chain.weight.name}_1", positive=True)
+    factor = MatrixSymbol("F_1", *sigma.shape)
     first = {
         alpha: MatrixSymbol("alpha_1", *alpha.shape),
         sigma: factor * factor.T,
-        flow.chain.weight: weight,
+        flow.chain.weight: Symbol(f"{flow.chain.weight.name}_1", positive=True),
     }
     return expression.xreplace({symbol: part.xreplace(first) + part for symbol, part in flow.chain.running})
 
@@ -250,9 +261,10 @@ def _seen(expression: Any, flow: Flow) -> Any:
 def _solved(statement: Statement, velocity: _Superposed) -> str:
     if statement.positions is not None:
         return (
-            r"From $\mu_s(0) = \mathcal{N}(\alpha_s,\Sigma_s)$ with $\Sigma_s \succeq 0$ at every position $s$ the "
-            r"equation is solved by Gaussian laws $\mu_s(t) = \mathcal{N}(\alpha_s(t),\Sigma_s(t))$, one for every "
-            r"position, as long as the solution of the following system exists:"
+            r"With the laws of the earlier positions given, the lemma applies at every position $s$. From "
+            r"$\mathcal{N}(\alpha_s(0),\Sigma_s(0))$ with $\Sigma_s(0) \succeq 0$ the equation is solved by "
+            r"$\mathcal{N}(\alpha_s(t),\Sigma_s(t))$, one Gaussian law for every position, as long as the "
+            r"solution of the following system exists:"
         )
     domain = "" if velocity.tilt is None else rf" and ${finite_normaliser(statement)}$"
     return (
@@ -264,18 +276,14 @@ def _solved(statement: Statement, velocity: _Superposed) -> str:
 
 def _equations(flow: Flow) -> tuple[Formula, ...]:
     if flow.chain is None:
-        return tuple(
-            Formula(rf"\dot{name}", drift)
-            for name, drift in zip((r"\alpha", r"\Sigma"), flow.drift, strict=True)
-        )
+        names = (r"\dot\alpha", r"\dot\Sigma")
+        return tuple(Formula(name, drift) for name, drift in zip(names, flow.drift, strict=True))
     symbols = [*flow.states, *(symbol for symbol, _ in flow.chain.running)]
-    here, there = ({s: MatrixSymbol(f"{s.name}_{at}", *s.shape) for s in symbols} for at in ("s", "tau"))
+    here = {symbol: MatrixSymbol(f"{symbol.name}_s", *symbol.shape) for symbol in symbols}
     rows = [
-        Formula(rf"\dot{{{latex(here[s])}}}", drift.xreplace(here))
-        for s, drift in zip(flow.states, flow.drift, strict=True)
+        Formula(rf"\dot{{{latex(state)}}}_{{s}}", drift.xreplace(here))
+        for state, drift in zip(flow.states, flow.drift, strict=True)
     ]
-    for symbol, part in flow.chain.running:
-        own = latex((part / flow.chain.weight).doit().xreplace(there))
-        inner = "" if own == "I" else rf"({own})" if "+" in own else own
-        rows.append(Formula(latex(here[symbol]), rf"\sum_{{\tau\le s}}\theta_{{\tau}}{inner}"))
-    return tuple(rows)
+    sums = (running_sum(flow.chain.weight, part, flow.states) for _, part in flow.chain.running)
+    running = (latex(here[symbol]) for symbol, _ in flow.chain.running)
+    return (*rows, *(Formula(*pair) for pair in zip(running, sums, strict=True)))

@@ -87,13 +87,18 @@ def _power(power: Any) -> Any:
     return _in_digits(mpmath.sqrtm, matrix)
 
 
+def in_digits(matrix: Any) -> Any:
+    """Return an explicit matrix in the numbers of mpmath, to :data:`ROOT_DIGITS` digits."""
+    rows = range(matrix.rows)
+    return mpmath.matrix([[mpmath.mpmathify(e.evalf(ROOT_DIGITS)) for e in matrix.row(i)] for i in rows])
+
+
 def _in_digits(function: Any, matrix: Any) -> Any:
+    """Apply a function of matrices with real values."""
     with mpmath.workdps(ROOT_DIGITS):
-        rows = [[mpmath.mpmathify(e.evalf(ROOT_DIGITS)) for e in matrix.row(i)] for i in range(matrix.rows)]
-        value = function(mpmath.matrix(rows))
-        return Matrix(
-            matrix.rows, matrix.cols, lambda i, j: Float(mpmath.re(value[i, j]), ROOT_DIGITS)
-        ).as_immutable()
+        value = function(in_digits(matrix))
+        entries = [Float(mpmath.re(entry), ROOT_DIGITS) for entry in value]
+    return Matrix(matrix.rows, matrix.cols, entries).as_immutable()
 
 
 class Draw:

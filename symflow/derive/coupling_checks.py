@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import mpmath
-from sympy import BlockMatrix, Expr, Float, Matrix, log, pi, symbols
+from sympy import BlockMatrix, Expr, Matrix, log, pi, symbols
 
 from symflow.derive.checks import QUADRATURE_DIGITS, lattice_integral, lattice_mean
-from symflow.derive.components import ROOT_DIGITS, Draw, explicit, is_nonzero
+from symflow.derive.components import ROOT_DIGITS, Draw, explicit, in_digits, is_nonzero
 from symflow.derive.steps import Checked
 
 #: An eigenvalue above this is not negative; roots are taken to :data:`ROOT_DIGITS` digits.
@@ -32,13 +32,10 @@ class MixedDifferences:
             values = draw.values([self.score, self.bilinear], skip=(self.x, self.y))
             points = [draw.matrix(size, 1) for _ in range(4)]
             mixed = mixed_difference(self._score(values, draw), points)
-            shift = (
-                (points[2] - points[3]).T
-                * explicit(self.bilinear, values, draw.sizes)
-                * (points[0] - points[1])
-            )
-            if is_nonzero(mixed - shift[0]):
-                return Checked(False, "mixed differences", f"d = {size}: {mixed} against {shift[0]}")
+            bilinear = explicit(self.bilinear, values, draw.sizes)
+            stated = ((points[2] - points[3]).T * bilinear * (points[0] - points[1]))[0]
+            if is_nonzero(mixed - stated):
+                return Checked(False, "mixed differences", f"d = {size}: {mixed} against {stated}")
         return Checked(True, "mixed differences at rational points, d = 1, 2, 3", "residual 0")
 
     def _score(self, values: Any, draw: Draw) -> Any:
@@ -65,9 +62,10 @@ class BlockPrecision:
 
 @dataclass(frozen=True)
 class SelfCoupling:
-    """H solves ``H = (Σ − HΣHᵀ)B`` with ``Σ − HΣHᵀ ⪰ 0``, for regular and singular Σ and B."""
+    """H solves ``H = SB`` with ``S = Σ − HΣHᵀ ⪰ 0``, for regular and singular Σ and B."""
 
     gain: Any
+    spread: Any
     bilinear: Any
     covariance: Any
 
@@ -86,24 +84,23 @@ class SelfCoupling:
         draw.values(self.gain, skip=())  # fixes the sizes
         factor = draw.lower_triangular(size)[:, :rank]
         sigma, bilinear = factor * factor.T, 4 * draw.matrix(size, rank) * draw.matrix(rank, size)
-        gain = explicit(self.gain, {self.covariance: sigma, self.bilinear: bilinear}, draw.sizes)
+        values = {self.covariance: sigma, self.bilinear: bilinear}
+        gain, stated = (explicit(e, values, draw.sizes) for e in (self.gain, self.spread))
         spread = sigma - gain * sigma * gain.T
-        if any(is_nonzero(entry) for entry in gain - spread * bilinear):
-            return f"residual {list(gain - spread * bilinear)}"
+        residual = (gain - spread * bilinear).row_join(spread - stated)
+        if any(is_nonzero(entry) for entry in residual):
+            return f"residual {list(residual)}"
         with mpmath.workdps(ROOT_DIGITS):
-            numbers = mpmath.matrix(
-                [[mpmath.mpmathify(e.evalf(ROOT_DIGITS)) for e in spread.row(i)] for i in range(size)]
-            )
-            least = min(mpmath.eigsy((numbers + numbers.T) / 2, eigvals_only=True))
+            least = min(mpmath.eigsy(in_digits((spread + spread.T) / 2), eigvals_only=True))
         return "" if least > _NEGATIVE else f"Σ − HΣHᵀ has the eigenvalue {mpmath.nstr(least, 5)}"
 
 
 @dataclass(frozen=True)
 class DoublyStochastic:
-    r"""The weights are the doubly stochastic scaling of e^{score}, and their average of the value is the field.
+    r"""The weights are the doubly stochastic scaling of e^{score}; their average of the value is the field.
 
-    The density of N(α + H(x − α), Σ − HΣHᵀ) with respect to N(α, Σ) is compared with the score itself: their
-    difference is a function of x plus one of y, both integrals are one, and so is nothing else.
+    The log-density of N(α + H(x − α), Σ − HΣHᵀ) with respect to N(α, Σ) differs from the score by a function
+    of x plus one of y, and its integrals over x and over y are one: only the doubly stochastic scaling is so.
     """
 
     score: Expr
@@ -181,6 +178,5 @@ class _Case:
 def mixed_difference(function: Any, points: list[Any]) -> Any:
     """Return f(x, y) − f(x', y) − f(x, y') + f(x', y') for ``points`` = [x, x', y, y']."""
     first, second, third, fourth = points
-    return (
-        function(first, third) - function(second, third) - function(first, fourth) + function(second, fourth)
-    )
+    here, there = (function(first, y) - function(second, y) for y in (third, fourth))
+    return here - there

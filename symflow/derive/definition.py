@@ -7,6 +7,7 @@ from sympy import Symbol
 from symflow.algebra.latex import latex
 from symflow.derive.checks import QuadraticInComponents, Together
 from symflow.derive.steps import Formula, Step
+from symflow.derive.velocity.record import argument
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Head, Statement
 
@@ -48,31 +49,19 @@ def field_label(statement: Statement, index: int | None = None) -> str:
     return rf"\Gamma^{{({'h' if head.family is not None else index + 1})}}_\mu"
 
 
-def argument(statement: Statement) -> str:
-    """Return the argument of the velocity, with the position under a mask."""
-    return "(x)" if statement.positions is None else "(s,x)"
-
-
 def _motion(statement: Statement) -> str:
-    if statement.positions is not None:
-        tokens = (
-            r"Tokens $(s,x)$ with law $\mu$, whose position $s$ does not change and has the law $\theta$,"
-        )
-        space, field = "", r"\Gamma_\mu(s,\cdot)"
-    else:
-        tokens, space, field = "Tokens with law $\\mu$", r" on $\mathbb{R}^d$", r"\Gamma_\mu"
-    transport = rf"\partial_t\mu + \operatorname{{div}}(\mu\,\Gamma_\mu) = "
-    if statement.positions is not None:
-        transport = transport.replace("div}", "div}_x")
+    masked = statement.positions is not None
+    tokens = r"Tokens with law $\mu$ on $\mathbb{R}^d$"
+    if masked:
+        tokens = r"Tokens $(s,x)$ with law $\mu$ keep their position $s$, which has the law $\theta$, and"
+    field = r"\Gamma_\mu(s,X)" if masked else r"\Gamma_\mu(X)"
+    below = "_x" if masked else ""
+    transport = rf"\partial_t\mu + \operatorname{{div}}{below}(\mu\,\Gamma_\mu)"
     if statement.diffusion.is_zero:
-        return rf"{tokens}{space} move with the velocity field ${field}$, that is ${transport}0$"
-    motion = (
-        rf"dX = {field}(X)\,dt + \sqrt{{2{NOISE}}}\,dW"
-        if not space == ""
-        else rf"dX = \Gamma_\mu(s,X)\,dt + \sqrt{{2{NOISE}}}\,dW"
-    )
-    laplacian = rf"{NOISE}\,\Delta{'_x' if space == '' else ''}\mu"
-    return rf"{tokens}{space} follow ${motion}$ with independent Brownian motions, that is ${transport}{laplacian}$"
+        return rf"{tokens} move with the velocity field $\Gamma_\mu$, that is ${transport} = 0$"
+    motion = rf"dX = {field}\,dt + \sqrt{{2{NOISE}}}\,dW"
+    equation = rf"{transport} = {NOISE}\,\Delta{below}\mu"
+    return f"{tokens} follow ${motion}$ with independent Brownian motions, that is ${equation}$"
 
 
 def _where(statement: Statement) -> str:

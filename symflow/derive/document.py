@@ -128,8 +128,7 @@ def repr_latex(derivation: Derivation) -> str:
     \dot{\Sigma} &= V\Sigma A\Sigma + \Sigma A^{\top}\Sigma V^{\top}
     \end{aligned}$$
     """
-    flow = derivation.flow
-    equations = [(rf"\dot{{{latex(s)}}}", rhs) for s, rhs in zip(flow.states, flow.drift, strict=True)]
+    equations = [(_dotted(formula.lhs), formula.rhs) for formula in derivation.steps[-1].formulas]
     return f"$${aligned(equations)}$$"
 
 
@@ -226,17 +225,28 @@ def _dotted(lhs: Any) -> str:
 def _parameters(derivation: Derivation) -> str:
     """Return the sentence that gives every parameter its space."""
     statement: Statement = derivation.statement
-    spaces: dict[str, list[str]] = {}
-    for symbol in statement.parameters:
-        spaces.setdefault(_space(symbol), []).append(latex(symbol))
-    if not spaces:
+    own = [symbol for symbol in statement.parameters if symbol.name in statement.stacked]
+    shared = [symbol for symbol in statement.parameters if symbol.name not in statement.stacked]
+    count = "".join(sorted({latex(size) for size in statement.stacked.values()}))
+    listed = " and ".join(
+        text
+        for text in (f"{_in_spaces(own)} for each of ${count}$ heads" if own else "", _in_spaces(shared))
+        if text
+    )
+    if not listed:
         return ""
-    listed = ", ".join(rf"${', '.join(names)} \in {space}$" for space, names in spaces.items())
     product = _is_product(derivation)
     meaning = (
         r" Here $A = K^{\top}Q$, so that $\langle Qx, Ky\rangle = \langle Ax, y\rangle$." if product else ""
     )
     return f"The parameters are {listed}.{meaning}"
+
+
+def _in_spaces(symbols: Sequence[Any]) -> str:
+    spaces: dict[str, list[str]] = {}
+    for symbol in symbols:
+        spaces.setdefault(_space(symbol), []).append(latex(symbol))
+    return ", ".join(rf"${', '.join(names)} \in {space}$" for space, names in spaces.items())
 
 
 def _space(symbol: Any) -> str:

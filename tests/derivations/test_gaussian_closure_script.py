@@ -10,6 +10,8 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "derivations" / "gaussian_closure.py"
 CENTIMETRE = 28.46  #: in pt
+MODELS = ["softmax", "l2", "linear", "sinkhorn", "multihead", "masked_linear", "layer_and_noise"]
+KINDS = [".tex", "_fragment.tex", ".html"]
 
 
 @pytest.fixture(scope="module")
@@ -21,21 +23,21 @@ def written(tmp_path_factory) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
 
 
-@pytest.mark.parametrize("model", ["softmax", "l2"])
-@pytest.mark.parametrize("kind", ["", "_fragment"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_latex_is_the_accepted_one(written, golden, model, kind):
-    name = f"gaussian_closure_{model}{kind}.tex"
+    name = f"gaussian_closure_{model}{kind}"
     golden(name, written[name])
 
 
-@pytest.mark.parametrize("model", ["softmax", "l2"])
+@pytest.mark.parametrize("model", MODELS)
 def test_accepted_document_compiles(written, pdflatex, model):
     overfull = pdflatex(written[f"gaussian_closure_{model}.tex"])
     assert max(overfull, default=0.0) < CENTIMETRE
 
 
 def test_pages_are_written(written):
-    assert all(f"gaussian_closure_{model}.html" in written for model in ("softmax", "l2"))
+    assert all(f"gaussian_closure_{model}.html" in written for model in MODELS)
 
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, capsys):
@@ -46,3 +48,4 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
     assert r"V(I+\Sigma A)\alpha" in shown
     assert "FAILED" not in shown
+    assert shown.count("does not keep Gaussians Gaussian") == 3

@@ -23,6 +23,7 @@ _WORDS = {
     "bo": "b_{o}",
     "temperature": r"\tau",
     "eps": r"\varepsilon",
+    "diffusion": r"\varepsilon",
 }
 _ESCAPES = {mark: f"\\{mark}" for mark in "#%&${} _"}
 _ESCAPES |= {"~": r"\sim ", "\\": r"\backslash ", '"': r"\prime\prime ", "^": r"\wedge "}

@@ -1,6 +1,6 @@
 r"""Doubly stochastic weights: the optimal coupling of a Gaussian law with itself.
 
-The law of the key y given the query x is sought as N(α + H(x − α), S). That it couples μ with itself gives S, and
+The law of the key y given the query x is sought as N(α + H(x − α), S). That it couples μ with itself gives S;
 that the mixed part of its log-density is the one of the score gives an equation for H, which is solved.
 """
 
@@ -24,7 +24,9 @@ from symflow.errors import SymflowError
 
 
 def velocity(setting: Setting) -> AffineVelocity:
-    r"""Return :math:`W(\alpha + H(x-\alpha)) + m`, :math:`H = 2\Sigma B(I + (I+4\Sigma B^\top\Sigma B)^{1/2})^{-1}`.
+    r"""Return :math:`W(\alpha + H(x-\alpha)) + m` for the value :math:`Wy + m`.
+
+    .. math:: H = 2\Sigma B\bigl(I + (I + 4\Sigma B^\top\Sigma B)^{1/2}\bigr)^{-1}
 
     Raises
     ------
@@ -76,24 +78,12 @@ def _scalar_solution() -> tuple[Any, tuple[tuple[int, Any], ...]]:
     return numerator, tuple((power, c) for (power,), c in sorted(Poly(denominator, r).terms()))
 
 
-def _proved(bilinear: Any, sigma: Any, gain: Any) -> Any:
-    """Return the gain after proving H = (Σ − HΣHᵀ)B with R² = I + 4ΣBᵀΣB and RΣ = ΣRᵀ.
-
-    The second relation holds for principal roots since ΣN and NΣ have the same analytic functions next to Σ;
-    it turns Σ·(I + Rᵀ)⁻¹ into (I + R)⁻¹·Σ, after which the normal form decides.
-    """
-    letter = matrix("R", sigma.rows, sigma.rows)
-    root = MatPow(_radicand(bilinear, sigma), Rational(1, 2))
-    half = gain.xreplace({root: letter})
-    beside = Inverse(Identity(sigma.rows) + letter)
-    spread = half * 2 * beside * sigma * transposed(bilinear) * sigma  # HΣHᵀ, Hᵀ = 2(I + Rᵀ)⁻¹BᵀΣ
-    square = (letter * letter - Identity(sigma.rows)) / 4  # ΣBᵀΣB
-    product_ = half * 2 * beside * square
-    if identical(
-        spread * bilinear, half * 2 * beside * (sigma * transposed(bilinear) * sigma * bilinear), (sigma,)
-    ) and identical(half, sigma * bilinear - product_, (sigma,)):
-        return gain
-    raise SymflowError(f"the normal form does not show that {gain} solves the equation of the coupling")
+def _conditional_covariance(bilinear: Any, sigma: Any, gain: Any) -> Any:
+    """Return S = Σ − HΣHᵀ in normal form, after proving that H = SB."""
+    spread = normal_form(sigma - gain * sigma * transposed(gain, (sigma,)), (sigma,)).to_matrix()
+    if not identical(gain, spread * bilinear, (sigma,)):
+        raise SymflowError(f"the normal form does not show that {gain} solves the equation of the coupling")
+    return spread
 
 
 def _absorbed(setting: Setting, form: QuadraticForm) -> Step:
@@ -101,9 +91,9 @@ def _absorbed(setting: Setting, form: QuadraticForm) -> Step:
     return Step(
         kind="step",
         title="What the scaling absorbs",
-        statement=rf"The score is $s(x,y) = y^{{\top}}{bilinear}x + p(y) + r(x)$ with a quadratic polynomial $p$. "
-        r"The factors $e^{r(x)}$ and $e^{p(y)}$ of the kernel belong to the two scalings, so $k_\infty$ is the "
-        rf"doubly stochastic scaling of $e^{{y^{{\top}}{bilinear}x}}$ alone, with",
+        statement=rf"The score is $s(x,y) = y^{{\top}}{bilinear}x + p(y) + r(x)$ with a quadratic polynomial "
+        r"$p$. The factors $e^{r(x)}$ and $e^{p(y)}$ of the kernel belong to the two scalings, so "
+        rf"$k_\infty$ is the doubly stochastic scaling of $e^{{y^{{\top}}{bilinear}x}}$ alone, with",
         formulas=(Formula(bilinear, form.B),),
         rule=NORMAL_FORM,
         reference="",
@@ -123,12 +113,12 @@ def _optimality_lemma() -> Step:
     return Step(
         kind="lemma",
         title="Gaussian self-coupling",
-        statement=r"Let $\mu = \mathcal{N}(\alpha,\Sigma)$ and $\pi(dx,dy) = k_\infty(x,y)\,\mu(dx)\mu(dy)$ with "
-        r"$k_\infty(x,y) = a(x)\,e^{y^{\top}Bx}\,b(y)$ and both marginals $\mu$; such $\pi$ is unique, since it "
-        r"minimises a strictly convex relative entropy. It is the Gaussian law under which $y$ given $x$ is "
-        r"$\mathcal{N}(\alpha + H(x-\alpha), S)$, provided that $y$ has covariance $H\Sigma H^{\top} + S = \Sigma$ "
-        r"and the mixed part $y^{\top}S^{-1}Hx$ of the log-density is $y^{\top}Bx$, in other words that the "
-        r"precision of $\pi$ has the off-diagonal block $-B$:",
+        statement=r"Let $\mu = \mathcal{N}(\alpha,\Sigma)$. The law $\pi$ with density "
+        r"$a(x)\,e^{y^{\top}Bx}\,b(y)$ with respect to $\mu\otimes\mu$ and both marginals $\mu$ is unique, "
+        r"since it minimises a strictly convex relative entropy. It is the Gaussian law under which "
+        r"$y$ given $x$ is $\mathcal{N}(\alpha + H(x-\alpha), S)$, if $y$ has the covariance "
+        r"$H\Sigma H^{\top} + S = \Sigma$, and if the mixed part $y^{\top}S^{-1}Hx$ of the log-density is "
+        r"$y^{\top}Bx$, in other words if the precision of $\pi$ has the off-diagonal block $-B$:",
         formulas=(Formula("S", sigma - gain * sigma * gain.T), Formula("H", spread * matrix("B", d, d))),
         rule="the mixed part of a Gaussian log-density, read off its exponent",
         reference="CACP25",
@@ -140,23 +130,21 @@ def _optimality_lemma() -> Step:
 def _solution_lemma() -> Step:
     d = dimension("d")
     bilinear, sigma = matrix("B", d, d), matrix("Sigma", d, d)
-    gain = _proved(bilinear, sigma, _conditional_gain(bilinear, sigma))
-    letter = matrix("R", d, d)
-    radicand = _radicand(bilinear, sigma)
-    shown = gain.xreplace({MatPow(radicand, Rational(1, 2)): letter})
+    gain = _conditional_gain(bilinear, sigma)
+    spread = _conditional_covariance(bilinear, sigma, gain)
     return Step(
         kind="lemma",
         title="The self-coupling in closed form",
-        statement=r"For every $B$, singular and non-symmetric ones included, and every $\Sigma \succeq 0$ the "
-        r"equation $H = (\Sigma - H\Sigma H^{\top})B$ is solved by the following $H$ with "
-        r"$S = \Sigma - H\Sigma H^{\top} \succeq 0$. Here $R$ is the principal square root; the eigenvalues of "
-        r"$I + 4\Sigma B^{\top}\Sigma B$ are at least one. Put $H = \Sigma B f(N)$ with $N = \Sigma B^{\top}\Sigma B$: "
-        r"as $f(N)\Sigma = \Sigma f(N)^{\top}$, the equation becomes $N f(N)^2 + f(N) = I$, and the scalar solution "
-        r"that is regular at zero is $f(n) = 2/(1+\sqrt{1+4n})$.",
-        formulas=(Formula("H", shown), Formula("R", MatPow(radicand, Rational(1, 2)))),
-        rule=f"{NORMAL_FORM} with $R^2 = I + 4N$ and $R\\Sigma = \\Sigma R^{{\\top}}$",
+        statement=r"For every $B$, singular and non-symmetric ones included, and every $\Sigma \succeq 0$ "
+        r"these equations are solved as below, with principal square roots of matrices whose eigenvalues "
+        r"are at least one, and with $S \succeq 0$ of the rank of $\Sigma$. To find $H$, put "
+        r"$H = \Sigma B f(N)$ with $N = \Sigma B^{\top}\Sigma B$. Then $f(N)\Sigma = \Sigma f(N)^{\top}$, "
+        r"the equation becomes $N f(N)^2 + f(N) = I$, and the scalar solution that is regular at $0$ is "
+        r"$f(n) = 2/(1+\sqrt{1+4n})$.",
+        formulas=(Formula("H", gain), Formula("S", spread)),
+        rule=NORMAL_FORM,
         reference="CACP25",
-        check=SelfCoupling(gain, bilinear, sigma),
+        check=SelfCoupling(gain, spread, bilinear, sigma),
     )
 
 
@@ -165,7 +153,8 @@ def _velocity_step(setting: Setting, gain: Any, field: Any) -> Step:
         kind="step",
         title="The velocity field",
         statement=r"The average of the affine value over the law of $y$ given $x$ is its value at the mean "
-        r"$\alpha + H(x-\alpha)$. No normaliser can diverge, and $\Gamma_\mu(\alpha)$ does not depend on $\Sigma$:",
+        r"$\alpha + H(x-\alpha)$. No normaliser can diverge, and the velocity at the mean is free of "
+        r"$\Sigma$:",
         formulas=(Formula(rf"{setting.label}(x)", field),),
         rule="Gaussian self-coupling",
         reference="",

@@ -14,7 +14,15 @@ from symflow.algebra.symbols import matrix, vector
 from symflow.algebra.transposition import transposed
 from symflow.derive.checks import LatticeQuadrature, RationalPoints
 from symflow.derive.steps import Formula, Step
-from symflow.derive.velocity.record import NORMAL_FORM, WEIGHT, AffineVelocity, Running, Setting
+from symflow.derive.velocity.record import (
+    NORMAL_FORM,
+    WEIGHT,
+    AffineVelocity,
+    Running,
+    Setting,
+    argument,
+    running_sum,
+)
 from symflow.errors import NotQuadratic
 
 
@@ -43,7 +51,7 @@ class _Kernel:
 
 
 def velocity(setting: Setting) -> AffineVelocity:
-    r"""Return the average of a kernel :math:`(Bx + c)^\top y + g^\top x + \rho` times the value :math:`Wy + m`.
+    r"""Return the average of the value :math:`Wy + m` for a kernel :math:`(Bx + c)^\top y + g^\top x + \rho`.
 
     .. math:: (WM_2 + mM_1^\top)(Bx + c) + (WM_1 + mM_0)(g^\top x + \rho)
 
@@ -121,14 +129,9 @@ def _used(running: Running, derived: AffineVelocity) -> Running:
 def _decomposition(setting: Setting, kernel: _Kernel) -> Step:
     bilinear, slope, outer, rest = (setting.letter(name) for name in ("B", "c", "g", r"\rho"))
     named = ((bilinear, kernel.bilinear), (slope, kernel.slope), (outer, kernel.outer), (rest, kernel.rest))
-    form = QuadraticForm(
-        kernel.bilinear,
-        ZeroMatrix(*setting.sigma.shape),
-        kernel.slope,
-        _rest(kernel, setting),
-        setting.x,
-        setting.y,
-    )
+    alone = Trace(product(transposed(kernel.outer), setting.x)) + Trace(kernel.rest)
+    square = ZeroMatrix(*setting.sigma.shape)
+    form = QuadraticForm(kernel.bilinear, square, kernel.slope, alone, setting.x, setting.y)
     return Step(
         kind="step",
         title="The kernel as a polynomial",
@@ -141,17 +144,15 @@ def _decomposition(setting: Setting, kernel: _Kernel) -> Step:
     )
 
 
-def _rest(kernel: _Kernel, setting: Setting) -> Any:
-    return Trace(product(transposed(kernel.outer), setting.x)) + Trace(kernel.rest)
-
-
 def _velocity_step(setting: Setting, field: Any, running: Running) -> Step:
     own = field.xreplace({symbol: part.xreplace({WEIGHT: Integer(1)}) for symbol, part in running})
+    states = (setting.alpha, setting.sigma)
+    sums = (Formula(latex(symbol), running_sum(WEIGHT, part, states)) for symbol, part in running)
     return Step(
         kind="step",
         title="The velocity field",
         statement=_moments_in_words(running),
-        formulas=(Formula(rf"{setting.label}(x)", field),),
+        formulas=(Formula(f"{setting.label}{argument(setting.statement)}", field), *sums),
         rule="moments of a Gaussian law",
         reference="",
         check=LatticeQuadrature(
@@ -169,8 +170,7 @@ def _moments_in_words(running: Running) -> str:
     if not running:
         moments = r"$\int y\,d\mu = \alpha$ and $\int yy^{\top}d\mu = \Sigma + \alpha\alpha^{\top}$"
         return rf"By the moments {moments} of $\mu = \mathcal{{N}}(\alpha,\Sigma)$,"
-    names = ", ".join(f"${latex(symbol)}$" for symbol, _ in running)
     return (
-        r"Position $\tau$ has the law $\mathcal{N}(\alpha_\tau,\Sigma_\tau)$. With the moments of all positions "
-        rf"$\tau \le s$ together, {names},"
+        r"Position $\tau$ has the law $\mathcal{N}(\alpha_\tau,\Sigma_\tau)$ and the weight $\theta_\tau$. "
+        r"By the moments of all positions $\tau \le s$ together,"
     )

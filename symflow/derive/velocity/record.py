@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, MatMul, MatPow, MatrixSymbol, Rational, Symbol
+from sympy import Expr, MatMul, MatrixSymbol, Symbol
 
 from symflow.algebra.affine import affine_parts
 from symflow.algebra.assembly import product, total
+from symflow.algebra.latex import latex
 from symflow.algebra.words import identical
 from symflow.derive.steps import Step
 from symflow.errors import ClosureUndecided, SymflowError
@@ -112,18 +113,10 @@ class Setting:
         whole = total(field, product(slope, self.x), shift)
         value = total(constant, product(slope, self.alpha), shift)
         gradient = total(linear, slope)
-        sides = whole, total(value, gradient * (self.x - self.alpha))
-        if not identical(*(_without_roots(side) for side in sides), (self.sigma,)):
-            raise SymflowError(
-                f"{self.statement.name}: the velocity field did not split into its affine parts"
-            )
+        if not identical(whole, total(value, gradient * (self.x - self.alpha)), (self.sigma,)):
+            name = self.statement.name
+            raise SymflowError(f"{name}: the velocity field did not split into its affine parts")
         return AffineVelocity(value, gradient, whole)
-
-
-def _without_roots(expression: Any) -> Any:
-    """Return the expression with a letter for every root: what holds for all letters holds for the roots."""
-    roots = sorted((e for e in expression.atoms(MatPow) if e.exp == Rational(1, 2)), key=str)
-    return expression.xreplace({root: MatrixSymbol(f"R_{i}", *root.shape) for i, root in enumerate(roots)})
 
 
 def undecided(setting: Setting, why: str) -> ClosureUndecided:
@@ -144,3 +137,16 @@ def letter(name: str, statement: Statement) -> str:
 def finite_normaliser(statement: Statement) -> str:
     """Return the inequality under which the normaliser is finite, as LaTeX."""
     return rf"\lambda_{{\max}}(\Sigma^{{1/2}}{letter('C', statement)}\Sigma^{{1/2}}) < 1"
+
+
+def running_sum(weight: Symbol, part: Any, states: tuple[MatrixSymbol, ...]) -> str:
+    """Return the LaTeX of the sum over τ ≤ s of what position τ adds to a running matrix."""
+    there = {state: MatrixSymbol(f"{state.name}_tau", *state.shape) for state in states}
+    own = (part / weight).doit().xreplace(there)
+    inner = "" if own.is_Identity else rf"({latex(own)})" if own.is_MatAdd else latex(own)
+    return rf"\sum_{{\tau\le s}}\theta_{{\tau}}{inner}"
+
+
+def argument(statement: Statement) -> str:
+    """Return the argument of the velocity, with the position under a mask."""
+    return "(x)" if statement.positions is None else "(s,x)"
