@@ -162,8 +162,9 @@ class Emitter:
         """Rename the array that the last operation wrote; copy anything else."""
         out = Array(name, operand.rows, operand.cols)
         last = self.ops[-1] if self.ops else None
-        renamable = isinstance(last, (Gemm, Combine, Solve)) and last.out not in self._outputs
-        if last is not None and renamable and last.out == operand.array and not operand.transposed:
+        mine = isinstance(last, (Gemm, Combine, Solve)) and last.out == operand.array
+        if mine and not operand.transposed and operand.array not in self._outputs:
+            assert isinstance(last, (Gemm, Combine, Solve))
             self.ops[-1] = replace(last, out=out)
             for table in (self._words, self._sums, self._products, self._solved, self._combined_already):
                 _rename(table, last.out, out)

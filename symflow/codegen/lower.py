@@ -176,8 +176,8 @@ class _Frame:
         slices = tuple(Slice(parts[a], whole[a]) for a in whole)
         weights = next(p for p in self.parameters if p.name == self.flow.chain.weights.name)
         loop = Loop(self.lead, slices, tuple(ops), ((weight.name, weights),))
-        described = [tuple(whole[a] for a in arrays) for arrays in (inputs, outputs)]
-        return self.program(name, *described, [*emitter.ops, loop])
+        stacked_inputs, stacked_outputs = (tuple(whole[a] for a in arrays) for arrays in (inputs, outputs))
+        return self.program(name, stacked_inputs, stacked_outputs, [*emitter.ops, loop])
 
 
 def _running(flow: Flow, weights: Weights, bindings: Mapping[str, Sum] | None = None) -> Running:

@@ -102,9 +102,9 @@ def _function(program: Program) -> str:
         [*_sizes(program, names), *_stores(program, names), *_body(program, names, scalars)]
     )
     body = statements.splitlines()
-    results = ", ".join(names[out.name] for out in program.outputs)
+    results = "".join(f"{names[out.name]}, " for out in program.outputs).rstrip()
     lines = [f"def {program.name}({arguments}):", *_docstring(program, names)]
-    return "\n".join([*lines, *(f"    {line}" for line in body), f"    return ({results},)", ""])
+    return "\n".join([*lines, *(f"    {line}" for line in body), f"    return ({results})", ""])
 
 
 def _stores(program: Program, names: Mapping[str, str]) -> list[str]:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Identity, Inverse, MatAdd, MatMul, MatrixSymbol, Symbol, Transpose, ZeroMatrix
+import scipy.linalg
+from sympy import (
+    Identity,
+    Inverse,
+    MatAdd,
+    MatMul,
+    MatPow,
+    MatrixSymbol,
+    Rational,
+    Symbol,
+    Trace,
+    Transpose,
+    ZeroMatrix,
+    sympify,
+)
 
-from symflow.flow import CovarianceStructure, Flow
+from symflow.algebra.families import FamilySum
+from symflow.flow import Chain, CovarianceStructure, Flow
 
-D, K_SIZE = (Symbol(name, integer=True, positive=True) for name in "dk")
+D, K_SIZE, M_SIZE, HEADS, POSITIONS = (Symbol(name, integer=True, positive=True) for name in "dkmHn")
 ALPHA, SIGMA = MatrixSymbol("alpha", D, 1), MatrixSymbol("Sigma", D, D)
 BETA, TEMPERATURE = Symbol("beta", nonnegative=True), Symbol("temperature", positive=True)
 ONE = Identity(D)
@@ -61,7 +76,100 @@ def tilted_flow() -> Flow:
     return covariance_flow("tilted", mean, v * gain * SIGMA * a, (a, v, c, linear), tilt)
 
 
-FLOWS = {"softmax": softmax_flow, "l2": l2_flow, "tilted": tilted_flow}
+def heads_flow() -> Flow:
+    """Softmax attention with several heads of low rank, an output matrix each, and a layer."""
+    q, k = (MatrixSymbol(name, K_SIZE, D) for name in "QK")
+    v, w, c = MatrixSymbol("V", M_SIZE, D), MatrixSymbol("W", D, M_SIZE), MatrixSymbol("c", D, 1)
+    layer, bias, s = _square("L"), MatrixSymbol("bq", K_SIZE, 1), BETA / TEMPERATURE
+    family = (q, k, v, w, bias)
+    each = w * v * ((ONE + s * SIGMA * k.T * q) * ALPHA + s * SIGMA * k.T * bias)
+    gradient = FamilySum(s * w * v * SIGMA * k.T * q, family, HEADS) + layer
+    mean = FamilySum(each, family, HEADS) + layer * ALPHA + c
+    return _with_heads("heads", mean, gradient, (*family, layer, c, BETA, TEMPERATURE), family)
+
+
+def l2_heads_flow() -> Flow:
+    """ℓ2 attention with several heads: a solve in every turn of the loop."""
+    q, k, v = MatrixSymbol("Q", K_SIZE, D), MatrixSymbol("K", K_SIZE, D), _square("V")
+    gain = Inverse(ONE + 2 * SIGMA * k.T * k)
+    mean = FamilySum(v * gain * (ONE + 2 * SIGMA * k.T * q) * ALPHA, (q, k, v), HEADS)
+    gradient = FamilySum(2 * v * gain * SIGMA * k.T * q, (q, k, v), HEADS)
+    return _with_heads("l2-heads", mean, gradient, (q, k, v), (q, k, v))
+
+
+def tilted_heads_flow() -> Flow:
+    """Heads whose normaliser may diverge, each with its own condition."""
+    a, v, c = (_square(name) for name in "AVC")
+    gain = Inverse(ONE - SIGMA * (c + c.T) / 2)
+    mean = FamilySum(v * gain * (ONE + SIGMA * a) * ALPHA, (a, v, c), HEADS)
+    gradient = FamilySum(v * gain * SIGMA * a, (a, v, c), HEADS)
+    flow = _with_heads("tilted-heads", mean, gradient, (a, v, c), (a, v, c))
+    assert flow.covariance is not None
+    return replace(flow, covariance=replace(flow.covariance, tilt=(c + c.T) / 2))
+
+
+def _with_heads(name: str, mean: Any, gradient: Any, parameters: Any, family: Any) -> Flow:
+    sizes = dict.fromkeys((D, *(n for p in parameters for n in getattr(p, "shape", ()) if n.is_Symbol), HEADS))
+    flow = covariance_flow(name, mean, gradient, parameters)
+    return replace(flow, dimensions=tuple(sizes), stacked={symbol.name: HEADS for symbol in family})
+
+
+def sinkhorn_flow() -> Flow:
+    """Sinkhorn attention in terms of A."""
+    a, v = _square("A"), _square("V")
+    scaled = a / TEMPERATURE
+    root = MatPow(ONE + 4 * SIGMA * scaled.T * SIGMA * scaled, Rational(1, 2))
+    gradient = 2 / TEMPERATURE * v * SIGMA * scaled * Inverse(ONE + root)
+    return covariance_flow("sinkhorn", v * ALPHA / TEMPERATURE, gradient, (a, v, TEMPERATURE))
+
+
+def sinkhorn_low_rank_flow() -> Flow:
+    """Sinkhorn attention in terms of Q and K: the root is one of the smaller size."""
+    q, k, v = MatrixSymbol("Q", K_SIZE, D), MatrixSymbol("K", K_SIZE, D), _square("V")
+    a = k.T * q
+    root = MatPow(ONE + 4 * SIGMA * a.T * SIGMA * a, Rational(1, 2))
+    return covariance_flow("sinkhorn-QK", v * ALPHA, 2 * v * SIGMA * a * Inverse(ONE + root), (q, k, v))
+
+
+def noisy_flow() -> Flow:
+    """The tilted flow with an idiosyncratic noise."""
+    flow, epsilon = tilted_flow(), Symbol("diffusion", nonnegative=True)
+    assert flow.covariance is not None
+    drift = (flow.drift[0], flow.drift[1] + 2 * epsilon * ONE)
+    structure = replace(flow.covariance, diffusion=epsilon)
+    parameters = (*flow.parameters, epsilon)
+    return replace(flow, name="noisy", drift=drift, covariance=structure, parameters=parameters)
+
+
+def traced_flow() -> Flow:
+    """Coefficients that are traces and bilinear forms, as of a kernel that is quadratic in the score."""
+    a, v = _square("A"), _square("V")
+    bilinear = Trace(ALPHA.T * a * ALPHA)
+    mean = bilinear * v * ALPHA + (2 * Trace(a * SIGMA) - 1) * BETA * ALPHA
+    return covariance_flow("traced", mean, Trace(SIGMA * a) * bilinear * v * SIGMA * a + v, (a, v, BETA))
+
+
+def chain_flow() -> Flow:
+    """Causal linear attention: one mean and one covariance per position."""
+    a, v, running = _square("A"), _square("V"), _square("M")
+    weight, theta = Symbol("weight", positive=True), MatrixSymbol("theta", POSITIONS, 1)
+    flow = covariance_flow("chain", v * running * a * ALPHA, v * running * a, (a, v, theta))
+    chain = Chain(POSITIONS, ((running, weight * (SIGMA + ALPHA * ALPHA.T)),), weight, theta)
+    return replace(flow, dimensions=(D, POSITIONS), chain=chain)
+
+
+FLOWS = {
+    "softmax": softmax_flow,
+    "l2": l2_flow,
+    "tilted": tilted_flow,
+    "heads": heads_flow,
+    "l2-heads": l2_heads_flow,
+    "tilted-heads": tilted_heads_flow,
+    "sinkhorn": sinkhorn_flow,
+    "sinkhorn-QK": sinkhorn_low_rank_flow,
+    "noisy": noisy_flow,
+    "traced": traced_flow,
+}
 
 
 def _size(size: Any, values: dict[str, Any]) -> int:
@@ -82,8 +190,19 @@ def numeric(expression: Any, values: dict[str, Any]) -> Any:
         return np.linalg.inv(numeric(expression.arg, values))
     if isinstance(expression, Transpose):
         return numeric(expression.arg, values).T
+    if isinstance(expression, FamilySum):
+        members = [member.name for member in expression.members]
+        turns = range(int(values[expression.count.name]))
+        return sum(
+            numeric(expression.body, {**values, **{name: values[name][h] for name in members}}) for h in turns
+        )
+    if isinstance(expression, MatPow):
+        assert expression.exp == Rational(1, 2)
+        return scipy.linalg.sqrtm(numeric(expression.base, values)).real
     assert isinstance(expression, MatMul), expression
     factor, matrices = expression.as_coeff_matrices()
+    traces = {trace: float(np.trace(numeric(trace.arg, values))) for trace in factor.atoms(Trace)}
+    factor = sympify(factor.xreplace(traces))
     result = float(factor.subs({s: values[s.name] for s in factor.free_symbols}))
     for matrix in matrices:
         result = result @ numeric(matrix, values) if np.ndim(result) else result * numeric(matrix, values)
@@ -105,12 +224,13 @@ class Point:
 def point(flow: Flow, seed: int = 0, d: int = 5, k: int = 3, r: int = 2) -> Point:
     """Draw one point, well conditioned at any size; C is small: the tilted flow is inside its domain."""
     rng = np.random.default_rng(seed)
-    sizes = {"d": d, "k": k}
+    sizes = {"d": d, "k": k, "m": k + 1, "H": 3, "n": 4}
     factor = rng.normal(size=(d, r)) / np.sqrt(r)
     values: dict[str, Any] = {**sizes, "alpha": rng.normal(size=(d, 1)), "Sigma": factor @ factor.T}
     for symbol in flow.parameters:
         if isinstance(symbol, MatrixSymbol):
-            shape = [_size(n, sizes) for n in symbol.shape]
+            lead = [flow.stacked[symbol.name]] if symbol.name in flow.stacked else []
+            shape = [_size(n, sizes) for n in (*lead, *symbol.shape)]
             values[symbol.name] = rng.normal(size=shape) / np.sqrt(max(shape))
         else:
             values[symbol.name] = float(rng.uniform(0.5, 2.0))
@@ -147,6 +267,7 @@ def make() -> Any:
         covariance_flow = staticmethod(covariance_flow)
         numeric = staticmethod(numeric)
         point = staticmethod(point)
+        chain = staticmethod(chain_flow)
         alpha, sigma, d, k, one, beta, temperature = ALPHA, SIGMA, D, K_SIZE, ONE, BETA, TEMPERATURE
 
     return Make

@@ -53,11 +53,12 @@ def evaluate_all(form: Form, at: Any, d: int, k: int, r: int) -> dict[str, np.nd
     states = {
         "moments": np.concatenate([mean, cov]),
         "factor": np.concatenate([mean, at.factor.ravel()]),
+        "domain": np.concatenate([mean, at.factor.ravel()]),
         "tangent": np.concatenate([mean, cov, rng.normal(size=d + d * d)]),
     }
     found = {}
     for entry in form.interface.entries:
-        sizes = {"d": d, "k": k, "r": r}
+        sizes = {"d": d, "k": k, "r": r, "m": k + 1, "H": 3}
         dims = [sizes[name] for name in entry.dimensions]
         values = {p.name: np.asarray(at.values[p.name]) for p in form.interface.parameters}
         call = calls.bind(form, entry.name, dims, values)
