@@ -9,6 +9,8 @@ from symflow_ext.schedule import OPCODES, Function, Scheduled, Spline, Tape
 from symflow_ext.stepper import REASONS, Stepper
 from symflow_ext.tableau import TABLEAUX, Tableau
 from symflow_ext.tables import interpolate
+from symflow_ext.taylor import Series
+from symflow_ext.taylor_stepper import TaylorStepper
 
 __all__ = [
     "OPCODES",
@@ -19,10 +21,12 @@ __all__ = [
     "Function",
     "PyCall",
     "Scheduled",
+    "Series",
     "Spline",
     "Stepper",
     "Tableau",
     "Tape",
+    "TaylorStepper",
     "abi_hash",
     "capsule_name",
     "cholesky",

@@ -158,6 +158,32 @@ class Kernel:
         described = form.interface.entry(entry)
         return bind(form, entry, complete(described, form.interface, values, dims), values)
 
+    def series(
+        self,
+        entry: str,
+        dims: Mapping[str, int] | Sequence[int] | None,
+        params: Mapping[str, Any],
+        order: int,
+    ) -> Any:
+        """Return ``call(t, y, out)``, which writes the Taylor coefficients of the solution through y.
+
+        Parameters
+        ----------
+        entry : str
+            ``"moments"`` or ``"factor"``.
+        dims, params
+            As for :meth:`bind`.
+        order : int
+            Row k ≤ order of ``out`` (order + 1, n) becomes the k-th derivative over k!.
+        """
+        from symflow.codegen.sizes import complete
+        from symflow.codegen.taylor_bind import bind_series
+
+        names, _ = forms.select(self._model, frozenset(params), self._default, self._given)
+        form, values = self.bound(params)
+        sizes = complete(form.interface.entry(entry), form.interface, values, dims)
+        return bind_series(self._model, names, form, entry, sizes, values, order)
+
     def bound(self, params: Mapping[str, Any]) -> tuple[Form, dict[str, Any]]:
         """Return the parametrisation that the names select, and its parameters as float64 arrays."""
         from symflow.codegen.values import parameters

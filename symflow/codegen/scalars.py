@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,3 +84,30 @@ def _product(expression: Any, names: Mapping[str, str], sqrt: str) -> str:
         return numerator
     denominator = "*".join(below)
     return f"{numerator}/({denominator})" if "*" in denominator else f"{numerator}/{denominator}"
+
+
+def scalar_value(expression: Any, values: Mapping[str, float]) -> float:
+    """Return the value of what :func:`scalar_text` prints.
+
+    Raises
+    ------
+    InputError
+        If it is not of that form.
+
+    Examples
+    --------
+    >>> from sympy import Symbol
+    >>> scalar_value(3 * Symbol("beta") / 2, {"beta": 0.5})
+    0.75
+    """
+    if expression.is_number:
+        return float(expression)
+    if isinstance(expression, Symbol) and expression.name in values:
+        return values[expression.name]
+    if isinstance(expression, Add):
+        return math.fsum(scalar_value(term, values) for term in expression.args)
+    if isinstance(expression, Mul):
+        return math.prod(scalar_value(factor, values) for factor in expression.args)
+    if isinstance(expression, Pow) and (2 * expression.exp).is_Integer:
+        return float(scalar_value(expression.base, values) ** float(expression.exp))
+    raise InputError(f"the coefficient {expression} has no value; use rational functions of scalars")

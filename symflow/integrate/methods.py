@@ -13,6 +13,7 @@ from symflow.integrate.checking import Array
 from symflow.integrate.dense import Dense, TableauDense
 from symflow.integrate.options import Options
 from symflow.integrate.python_stepper import PythonStepper
+from symflow.integrate.taylor import PythonTaylorStepper
 
 Inside = Callable[[float, Array], bool]
 
@@ -65,12 +66,12 @@ class Driver(Protocol):
 
 
 class TableauDriver:
-    """An explicit Runge-Kutta run; compiled steps where the runtime is there.
+    """An explicit Runge-Kutta or Taylor run; compiled steps where the runtime is there.
 
     Parameters
     ----------
     call : Bound or callable
-        ``f(t, y, dy) -> status``.
+        ``f(t, y, dy) -> status``; for ``"taylor"`` what ``Kernel.series`` returns.
     y0 : ndarray, (n,)
     atol : ndarray, (n,)
     options : Options
@@ -78,26 +79,28 @@ class TableauDriver:
         Where the covariance begins: the mean solves a linear equation and becomes infinite only with it.
     inside : callable or None
         Tells whether an accepted state lies in the domain of a right-hand side that does not see its edge.
+    row : int
+        Length of the rows of the covariance or its factor.
     """
 
     def __init__(
-        self, call: Any, y0: Array, atol: Array, options: Options, watch: int, inside: Inside | None = None
+        self,
+        call: Any,
+        y0: Array,
+        atol: Array,
+        options: Options,
+        watch: int,
+        inside: Inside | None = None,
+        row: int = 1,
     ) -> None:
-        settings: dict[str, Any] = {
-            "rtol": options.rtol,
-            "atol": atol,
-            "max_step": options.max_step,
-            "first_step": options.first_step,
-            "dt": options.dt,
-            "watch": watch,
-        }
-        compiled = runtime()
-        if compiled is None:
-            self._stepper: Any = PythonStepper(call, options.method, options.t0, y0, options.t1, **settings)
-        else:
-            ready = (compiled.Call, compiled.PyCall, compiled.Scheduled)
-            bound = call if isinstance(call, ready) else compiled.PyCall(call, y0.size)
-            self._stepper = compiled.Stepper(bound, options.method, options.t0, y0, options.t1, **settings)
+        settings = {"rtol": options.rtol, "atol": atol, "watch": watch}
+        settings |= {"max_step": options.max_step, "first_step": options.first_step}
+        self._powers = options.method == "taylor"
+        self._stepper: Any = (
+            _taylor(call, y0, options, row, settings)
+            if self._powers
+            else _tableau(call, y0, options, settings)
+        )
         self._n, self._inside, self._left = y0.size, inside, False
         self._rows = self._stepper.dense_rows if options.needs_dense else 0
         limit = 1 if options.callback is not None else _CHUNK_STEPS
@@ -129,7 +132,7 @@ class TableauDriver:
         times, states = times[: taken + 1].copy(), states[: taken + 1].copy()
         dense = None
         if coefficients is not None and taken:
-            dense = TableauDense(times, states, coefficients[:taken].copy())
+            dense = TableauDense(times, states, coefficients[:taken].copy(), self._powers)
         return Chunk(status, times, states, dense)
 
     def _stopped_at_edge(self, status: str, times: Array, states: Array) -> tuple[str, int]:
@@ -140,3 +143,23 @@ class TableauDriver:
                 self._left = True
                 return "step-too-small", max(i - 1, 0)
         return status, times.size - 1
+
+
+def _tableau(call: Any, y0: Array, options: Options, settings: dict[str, Any]) -> Any:
+    """Return the stepper of a Runge-Kutta method."""
+    settings = {**settings, "dt": options.dt}
+    compiled = runtime()
+    if compiled is None:
+        return PythonStepper(call, options.method, options.t0, y0, options.t1, **settings)
+    ready = (compiled.Call, compiled.PyCall, compiled.Scheduled)
+    bound = call if isinstance(call, ready) else compiled.PyCall(call, y0.size)
+    return compiled.Stepper(bound, options.method, options.t0, y0, options.t1, **settings)
+
+
+def _taylor(call: Any, y0: Array, options: Options, row: int, settings: dict[str, Any]) -> Any:
+    """Return the stepper of the Taylor method: the one in NumPy where the coefficients come from NumPy."""
+    span = options.t0, y0, options.t1
+    compiled = runtime()
+    if compiled is not None and isinstance(call, (compiled.Call, compiled.Series)):
+        return compiled.TaylorStepper(call, *span, row=row, **settings)
+    return PythonTaylorStepper(call, call.order, *span, row=row, **settings)

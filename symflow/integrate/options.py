@@ -13,7 +13,7 @@ import numpy as np
 from symflow.errors import InputError
 from symflow.integrate.checking import Array, positive_number, real_array, real_number
 
-ADAPTIVE = ("dop853", "dp5", "radau", "bdf")
+ADAPTIVE = ("dop853", "dp5", "taylor", "radau", "bdf")
 FIXED = ("rk4",)
 METHODS = (*ADAPTIVE, *FIXED)
 BACKENDS = ("auto", "compiled", "numpy")

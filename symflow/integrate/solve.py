@@ -25,6 +25,7 @@ from symflow.integrate.problem import (
 )
 from symflow.integrate.recorder import Recorder
 from symflow.integrate.scheduled import bound_call, jacobian, right_hand_side
+from symflow.integrate.taylor import series_call
 from symflow.integrate.trajectory import Trajectory
 
 _CHUNK_SECONDS = 0.03  # how long a run stays out of reach of Ctrl-C, callbacks and the wall clock
@@ -76,7 +77,8 @@ def solve(
     t_eval : array_like, (T,), optional
         Times to record, strictly monotone along the run; every accepted step by default.
     method : str, default "dop853"
-        ``"dop853"``, ``"dp5"`` (adaptive), ``"rk4"`` (takes ``dt``), ``"radau"``, ``"bdf"`` (SciPy, stiff).
+        ``"dop853"``, ``"dp5"``, ``"taylor"`` (adaptive; the last for parameters constant in time), ``"rk4"``
+        (takes ``dt``), ``"radau"``, ``"bdf"`` (SciPy, stiff).
     rtol, atol : float; float or (d,)
         Tolerances on the mean and on the rows of the factor; ``atol`` may differ by coordinate.
     events : callable or sequence of callables, optional
@@ -167,11 +169,14 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
     if options.method in _IMPLICIT:
         rhs, derivative = right_hand_side(kernel, problem), jacobian(kernel, problem)
         return ImplicitDriver(rhs, derivative, y0, atol, options, watch, inside), layout
+    entry, dims, row = "factor", (*problem.dims, layout.r), layout.r
     if isinstance(layout, MomentLayout):
-        call = bound_call(kernel, problem, "moments", problem.dims)
+        entry, dims, row = "moments", problem.dims, layout.d
+    if options.method == "taylor":
+        call = series_call(kernel, problem, entry, dims, options.rtol)
     else:
-        call = bound_call(kernel, problem, "factor", (*problem.dims, layout.r))
-    return TableauDriver(call, y0, atol, options, watch, inside), layout
+        call = bound_call(kernel, problem, entry, dims)
+    return TableauDriver(call, y0, atol, options, watch, inside, row), layout
 
 
 def _layout(problem: Problem, options: Options) -> FactorLayout | MomentLayout | ChainLayout:

@@ -1,0 +1,143 @@
+r"""Recurrences of Taylor coefficients, derived from a program operation by operation.
+
+With :math:`X_{[k]} = X^{(k)}(t)/k!` every operation has a rule that gives the coefficient of its result from
+those of what it reads, and the differential equation closes the circle:
+
+.. math:: (AB)_{[k]} = \sum_{j=0}^k A_{[j]}B_{[k-j]}, \qquad
+          (A^{-1}B)_{[k]} = A_{[0]}^{-1}\Big(B_{[k]} - \sum_{j=1}^k A_{[j]}(A^{-1}B)_{[k-j]}\Big), \qquad
+          (k+1)\,y_{[k+1]} = f(y)_{[k]}.
+
+What depends on parameters alone is constant: it has a coefficient of order zero only. Here is the analysis;
+:mod:`~symflow.codegen.taylor_latex` states the rules, :mod:`~symflow.codegen.taylor_numpy` executes them,
+:mod:`~symflow.codegen.taylor_plan` lays them out for the runtime and :mod:`~symflow.codegen.taylor_c` prints
+them at fixed small sizes.
+
+References
+----------
+Jorba, Zou, *A software package for the numerical integration of ODEs by means of high-order Taylor methods*
+(2005), Prop. 2.1 and section 3; Griewank, Walther, *Evaluating Derivatives* (2008), ch. 13.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from symflow.codegen.program import (
+    Array,
+    Combine,
+    Factorise,
+    Gemm,
+    Program,
+    RequirePositive,
+    Simple,
+    Solve,
+    SymmetrisedSum,
+)
+from symflow.errors import InputError
+
+#: The largest size for which a recursion is printed: a row of a matrix fits into a register.
+LARGEST = 8
+
+#: Operations that have a rule.
+_RULES = (Gemm, Combine, SymmetrisedSum, Factorise, Solve, RequirePositive)
+
+#: Terms per unit of −log(rtol). One half would be right for costs p² per step; part of the cost is
+#: proportional to p, and so the best order is higher.
+_ORDER_RATE = 0.75
+_LEAST_ORDER, _LARGEST_ORDER = 6, 32
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """The coefficient recurrences of a program whose inputs and outputs are states and their derivatives.
+
+    Attributes
+    ----------
+    program : Program
+        An autonomous right-hand side.
+    ops : tuple of Simple
+        Its operations, in single-assignment form.
+    constants : frozenset of Array
+        What depends on parameters alone.
+    """
+
+    program: Program
+    ops: tuple[Simple, ...]
+    constants: frozenset[Array]
+
+    @cached_property
+    def arrays(self) -> tuple[Array, ...]:
+        """Inputs, parameters, then the result of every operation."""
+        return (*self.program.inputs, *self.program.parameters, *(op.out for op in self.ops))
+
+    @cached_property
+    def once(self) -> tuple[Simple, ...]:
+        """Operations on constants: executed at order zero only."""
+        return tuple(op for op in self.ops if op.out in self.constants)
+
+    @cached_property
+    def rules(self) -> tuple[Simple, ...]:
+        """Operations with a recurrence, in order of execution."""
+        return tuple(op for op in self.ops if op.out not in self.constants)
+
+    @cached_property
+    def matrix_of(self) -> dict[Array, Array]:
+        """Return the matrix behind each array of LU factors, whose coefficients a solve reads."""
+        return {op.out: op.a for op in self.ops if isinstance(op, Factorise)}
+
+    def is_constant(self, array: Array) -> bool:
+        """Tell whether an array has a coefficient of order zero only."""
+        return array in self.constants
+
+
+def recursion(program: Program) -> Recursion:
+    """Return the recurrences of a program.
+
+    Parameters
+    ----------
+    program : Program
+        ``"moments"`` or ``"factor"``.
+
+    Raises
+    ------
+    InputError
+        If an operation has no rule, or inputs and outputs do not match.
+    """
+    shapes = [[(a.rows, a.cols) for a in arrays] for arrays in (program.inputs, program.outputs)]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"{program.name!r} of {program.model} is not a right-hand side: no series solves it")
+    constants = set(program.parameters)
+    ops: list[Simple] = []
+    for op in program.ops:
+        if not isinstance(op, _RULES):
+            raise InputError(
+                f"method='taylor' has no recurrence for {type(op).__name__} in {program.model}; use 'dop853'"
+            )
+        if all(array in constants for array in op.reads()):
+            constants.add(op.out)
+        ops.append(op)
+    return Recursion(program, tuple(ops), frozenset(constants))
+
+
+def order_for(rtol: float) -> int:
+    r"""Return the order that costs least for a relative tolerance.
+
+    .. math:: p = \lceil -\tfrac34\ln(\mathrm{rtol})\rceil
+
+    Parameters
+    ----------
+    rtol : float
+        In (0, 1).
+
+    References
+    ----------
+    Jorba, Zou (2005), section 3.2: a cost p² per step is least for −½ log(rtol).
+
+    Examples
+    --------
+    >>> order_for(1e-9)
+    16
+    """
+    return min(max(math.ceil(-_ORDER_RATE * math.log(rtol)), _LEAST_ORDER), _LARGEST_ORDER)

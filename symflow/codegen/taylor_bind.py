@@ -1,0 +1,150 @@
+"""A recursion bound to sizes and parameters: printed at small sizes, executed by the runtime, or in NumPy."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symflow.codegen import cache
+from symflow.codegen.keys import model_key
+from symflow.codegen.load import Form, load_capsules, log, module_name
+from symflow.codegen.sizes import state_length
+from symflow.codegen.taylor import LARGEST, Recursion, recursion
+from symflow.codegen.values import FloatArray
+from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS, digest, package_version, stamp
+from symflow.errors import BuildError
+
+#: The later of two flags counts. Products may be fused with additions: nothing here relies on equal bits.
+FLAGS = (*COMPILE_FLAGS, "-O2", "-ffp-contract=fast")
+
+
+def bind_series(
+    model: Any,
+    names: frozenset[str],
+    form: Form,
+    name: str,
+    dims: Sequence[int],
+    values: Mapping[str, FloatArray],
+    order: int,
+) -> Any:
+    """Return ``call(t, y, out) -> status``, which writes coefficients 0 to ``order`` of the solution at y.
+
+    Parameters
+    ----------
+    model : AttentionModel
+    names : frozenset of str
+        Parameters that select the parametrisation.
+    form : Form
+        Its kernel, compiled or NumPy.
+    name : str
+        ``"factor"`` or ``"moments"``.
+    dims : sequence of int
+        Sizes in call order.
+    values : mapping
+        Parameters by name, constant in time.
+    order : int
+
+    Returns
+    -------
+    symflow_ext.call.Call, symflow_ext.taylor.Series or NumpySeries
+        The first two are what ``TaylorStepper`` takes; their last size is the order.
+
+    Raises
+    ------
+    InputError
+        If an operation of the model has no recurrence.
+    """
+    if form.backend == "numpy":
+        from symflow.codegen.taylor_numpy import NumpySeries
+
+        return NumpySeries(recursion_of(model, names, name), dims, values, order)
+    if max(dims) <= LARGEST:
+        try:
+            return _printed(model, names, form, name, dims, values, order)
+        except BuildError as error:  # no compiler: the runtime executes the same recurrences, only slower
+            log("no recursion of fixed size for %s: %s", model.name, error)
+    from symflow_ext.taylor import Series
+
+    from symflow.codegen.taylor_plan import Plan
+
+    plan = Plan(recursion_of(model, names, name), dims, values, order)
+    lines = [line.fields() for line in plan.instructions]
+    return Series(lines, plan.memory(), plan.states(), plan.size, plan.pivots, order)
+
+
+@functools.lru_cache(maxsize=32)
+def recursion_of(model: Any, names: frozenset[str], name: str) -> Recursion:
+    """Return the recurrences of one program of a model."""
+    from symflow.codegen.lower import programs_of
+
+    return recursion(programs_of(model, names)[name])
+
+
+def _printed(
+    model: Any,
+    names: frozenset[str],
+    form: Form,
+    name: str,
+    dims: Sequence[int],
+    values: Mapping[str, FloatArray],
+    order: int,
+) -> Any:
+    from symflow_ext.call import Call
+
+    entry = form.interface.entry(name)
+    sizes = dict(zip(entry.dimensions, dims, strict=True))
+    capsule = _capsule(model, names, name, tuple(sizes.items()))
+    length = state_length(entry, dims, entry.inputs)
+    return Call(capsule, name, (*dims, order), [np.atleast_1d(v) for v in values.values()], length)
+
+
+@functools.lru_cache(maxsize=64)
+def _capsule(model: Any, names: frozenset[str], name: str, sizes: tuple[tuple[str, int], ...]) -> Any:
+    """Return the compiled recursion: from the cache, or derived, printed and built now."""
+    now = {**stamp(), "flags": " ".join((*FLAGS, *OPTIONAL_FLAGS))}
+    index_key = digest(model_key(model, names), "taylor", name, repr(sizes), json.dumps(now, sort_keys=True))
+    found = _cached(index_key, name, now)
+    return _built(index_key, now, model, names, name, dict(sizes)) if found is None else found
+
+
+def _cached(index_key: str, name: str, now: dict[str, str]) -> Any:
+    found = cache.lookup(index_key, now, cache.readable_dirs())
+    try:
+        return None if found is None else _loaded(found, name)
+    except ImportError:  # another process has cleared or replaced it since it was found
+        return None
+
+
+def _loaded(entry: cache.Entry, name: str) -> Any:
+    return load_capsules(entry.library, module_name(entry.data["key"]))[name]
+
+
+def _built(
+    index_key: str,
+    now: dict[str, str],
+    model: Any,
+    names: frozenset[str],
+    name: str,
+    sizes: Mapping[str, int],
+) -> Any:
+    from symflow.codegen.build import Builder
+    from symflow.codegen.taylor_c import taylor_source
+    from symflow_ext.contract import abi_hash
+
+    source = recursion_of(model, names, name)  # refused before a child process starts
+    with Builder(index_key) as builder:
+        found = _cached(index_key, name, now) if builder.waited else None
+        if found is not None:
+            return found
+        shown = ", ".join(f"{size} = {n}" for size, n in sizes.items())
+        title = f"{source.program.model}, {name}, {shown}"
+        printed = taylor_source(source, sizes, title, abi_hash(), f"symflow {package_version()}")
+        key = digest(printed.text, json.dumps(now, sort_keys=True))
+        log("building the Taylor coefficients of %s: %s", title, key)
+        data = {"key": key, "interface": {"name": f"{title} (Taylor)"}}
+        flags = (FLAGS, OPTIONAL_FLAGS)
+        return _loaded(builder.build(printed.text, key, data, now, index_key, flags), name)
