@@ -47,10 +47,75 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
             "with mean' = {mean_rhs}, velocity ({output}) + average of ({value}) with weight e^s, s = {score}"
         ),
     ),
+    "flow-derivative": (
+        ("functional", "derivative", "cov_rhs"),
+        "d/dt ({functional}) = {derivative} along covariance' = {cov_rhs}",
+    ),
+    "time-derivative": (("curve", "derivative_matrix"), "d/dt ({curve}) = {derivative_matrix}"),
+    "solution-curve": (
+        ("curve", "cov_rhs"),
+        "covariance(t) = {curve} solves covariance' = {cov_rhs} at every t that the hypotheses admit",
+    ),
+    "bounded-flow": (
+        ("functional", "mean_rhs", "cov_rhs"),
+        (
+            "from every start, mean' = {mean_rhs}, covariance' = {cov_rhs} has a solution for all t ≥ 0; "
+            "{functional} never increases along it and the covariance stays bounded"
+        ),
+    ),
+    "decay": (
+        ("functional", "strength", "scale", "mean_rhs", "cov_rhs"),
+        (
+            "along mean' = {mean_rhs}, covariance' = {cov_rhs} the functional f = {functional} satisfies "
+            "f(t) ≤ f(0)/(1 + c f(0) t), c = ({strength})/({scale}), for all t ≥ 0, "
+            "so that covariance(t) → 0 at least like 1/t"
+        ),
+    ),
+    "escape": (
+        ("functional", "strength", "scale", "cov_rhs"),
+        (
+            "along covariance' = {cov_rhs} the functional f = {functional} satisfies f(t) ≥ f(0)/(1 − "
+            "c f(0) t), c = ({strength})/({scale}): from every start but 0 the covariance becomes unbounded "
+            "no later than at t = 1/(c f(0))"
+        ),
+    ),
+    "exponential-bound": (
+        ("rate", "mean_rhs", "cov_rhs"),
+        (
+            "mean' = {mean_rhs}, covariance' = {cov_rhs} has a solution for all times, and "
+            "|covariance(t)| ≤ exp(2 ({rate}) |t|) |covariance(0)|"
+        ),
+    ),
+    "resolvent-flow": (
+        ("root", "kernel", "mean_rhs", "cov_rhs"),
+        (
+            "the maximal solution of covariance' = {cov_rhs} from R Rᵀ, R = {root}, is "
+            "R (I − t N)⁻¹ Rᵀ, N = {kernel}; it ends at t* = 1/λ_max(N) if that is positive, where it is "
+            "unbounded and covariance/tr(covariance) tends to a matrix whose rank is the multiplicity of "
+            "λ_max(N), and exists for all t ≥ 0 otherwise"
+        ),
+    ),
+    "projected-limit": (
+        ("root", "kernel", "mean_rhs", "cov_rhs"),
+        (
+            "the solution of covariance' = {cov_rhs} from R Rᵀ, R = {root}, exists for all t ≥ 0 and tends "
+            "to R Π Rᵀ, Π the projector on the kernel of N = {kernel}, with an error of at most "
+            "|R|²/(t μ), −μ the largest negative eigenvalue of N"
+        ),
+    ),
+    "shorted-limit": (
+        ("directions", "mean_rhs", "cov_rhs"),
+        (
+            "from every start the solution of covariance' = {cov_rhs} exists for all t ≥ 0, never increases "
+            "and tends to the largest X with 0 ⪯ X ⪯ covariance(0) and ({directions}) X = 0"
+        ),
+    ),
 }
 
 #: fields that hold scalars; every other field except the two sides of an equality holds a matrix
-SCALAR_FIELDS = frozenset(("scalar", "bound", "score"))
+SCALAR_FIELDS = frozenset(
+    ("scalar", "bound", "score", "functional", "derivative", "rate", "strength", "scale")
+)
 
 
 @dataclass(frozen=True)

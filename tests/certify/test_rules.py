@@ -2,6 +2,7 @@
 
 import pytest
 
+from symflow.certify.judgement import RELATIONS, SCALAR_FIELDS
 from symflow.certify.kinds.identity_chain import run_chain
 from symflow.certify.lemmas import LEMMAS
 from symflow.certify.propositions import proposition
@@ -34,8 +35,6 @@ STATEMENT = {
 
 def line(name, rule, conclusion, premises=(), **arguments):
     relation, *texts = conclusion
-    from symflow.certify.judgement import RELATIONS
-
     fields = dict(zip(RELATIONS[relation][0], texts, strict=True))
     return {
         "id": name,
@@ -296,9 +295,13 @@ def test_a_lemma_without_its_hypotheses_gives_nothing(name):
         ),
     }
     rule = LEMMAS[name].rule if name in LEMMAS else rules()[name]
-    given = dict.fromkeys(rule.arguments, "V")
-    assert refused(line("1", name, conclusions[name], ["covariance"], **given))
-    assert refused(line("1", name, conclusions[name], [], **given))
+    given = dict.fromkeys(rule.arguments, "V") | {key: ["1"] for key in rule.lists}
+    system = {"mean_rhs": "V*alpha", "cov_rhs": "V*Sigma + Sigma*V.T"}
+    for relation, (fields, _) in RELATIONS.items():
+        texts = {field: system.get(field, "1" if field in SCALAR_FIELDS else "V") for field in fields}
+        wanted = conclusions.get(name, (relation, *texts.values()))
+        assert refused(line("1", name, wanted, ["covariance"], **given)), relation
+        assert refused(line("1", name, wanted, [], **given)), relation
 
 
 def test_a_gradient_must_not_depend_on_the_query():

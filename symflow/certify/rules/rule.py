@@ -12,7 +12,7 @@ from symflow.certify.terms import Rejected, Terms
 
 @dataclass(frozen=True)
 class Variables:
-    """The bound names of a claim: query, key, noise, mean, covariance and its factor."""
+    """The bound names of a claim: query, key, noise, mean, covariance and its factor, and time if any."""
 
     query: str
     key: str
@@ -20,6 +20,7 @@ class Variables:
     mean: str
     covariance: str
     factor: str
+    time: str = ""
 
     @property
     def universal(self) -> tuple[str, ...]:
@@ -29,7 +30,7 @@ class Variables:
     @property
     def outside_state(self) -> tuple[str, ...]:
         """Names that a function of mean, covariance and parameters must not contain."""
-        return (*self.universal, self.factor)
+        return (*self.universal, self.factor, *([self.time] if self.time else []))
 
 
 @dataclass(frozen=True)
