@@ -113,7 +113,8 @@ class Draw:
         """Draw every free symbol except ``skip``; inner sizes differ from d where d > 1."""
         parts = expressions if isinstance(expressions, list) else [expressions]
         free = {s for e in parts for s in e.free_symbols if s not in skip}
-        dims = {s for e in parts for m in e.free_symbols for s in _size_symbols(m)}
+        shaped = {m for e in parts for m in e.atoms(MatrixSymbol, Identity, ZeroMatrix)}
+        dims = {s for m in shaped for s in _size_symbols(m)}
         inner = max(1, self._size - 1)
         self.sizes = {s: self._size if s.name == "d" else inner for s in dims}
         named = sorted(free - dims, key=lambda s: s.name)
