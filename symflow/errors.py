@@ -49,6 +49,14 @@ class NotAffine(InputError):
         self.term = term
 
 
+class NotPolynomial(InputError):
+    """An expression that is not a polynomial in a vector; ``term`` is the part that is left over."""
+
+    def __init__(self, message: str, term: Any = None) -> None:
+        super().__init__(message)
+        self.term = term
+
+
 class NotGaussianPreserving(InputError):
     """The dynamics provably does not keep Gaussians Gaussian; ``witness`` is the exact evidence."""
 
