@@ -101,7 +101,7 @@ class Emitter:
 
     def value(self, s: Sum) -> Operand:
         """Emit what evaluates ``s`` and return where it is."""
-        plan = Planner(self._weights, self._is_known).plan(s)
+        plan = self._planner().plan(s)
         return self._emit(plan)
 
     def output(self, s: Sum, name: str) -> Array:
@@ -118,7 +118,7 @@ class Emitter:
 
     def add_to(self, total: Array, coefficient: Expr, s: Sum) -> None:
         """Emit ``total += coefficient · s``."""
-        plan = Planner(self._weights, self._is_known).plan(s)
+        plan = self._planner().plan(s)
         assert isinstance(plan, Total)
         plain, products, sums = self._parts(plan)
         plain = [Term(coefficient * term.coefficient, term.operand) for term in plain]
@@ -151,6 +151,15 @@ class Emitter:
         """Emit the check that ``s`` is positive definite."""
         matrix = self._as_stored(self.value(s))
         self.ops.append(RequirePositive(self._fresh(matrix.rows, matrix.cols), matrix))
+
+    def _planner(self) -> Planner:
+        if self._outer is None:
+            return Planner(self._weights, self._is_known)
+        return Planner(self._weights, self._is_known, self._changes)
+
+    def _changes(self, word: Word) -> bool:
+        """Whether a word has another value in every turn of the loop."""
+        return any(letter.names & self._own_names for letter in word)
 
     def _is_known(self, word: Word) -> bool:
         return canonical_word(word)[0] in self._words
@@ -189,7 +198,7 @@ class Emitter:
             return bool((plan.source.names | scalars) & self._own_names)
         if isinstance(plan, Product):
             return self._is_inner(plan.left) or self._is_inner(plan.right)
-        return any(letter.names & self._own_names for letter in plan.word)
+        return self._changes(plan.word)
 
     def _leaf(self, plan: Leaf) -> Operand:
         word, flipped = canonical_word(plan.word)

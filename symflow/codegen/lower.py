@@ -41,7 +41,6 @@ from symflow.codegen.words import (
 from symflow.errors import InputError
 from symflow.flow import Flow
 
-
 #: Names of running matrices, each with what one position adds.
 Running = tuple[tuple[str, Sum], ...]
 

@@ -28,7 +28,6 @@ from symflow.codegen.program import (
     SymmetrisedSum,
     TraceOf,
     flattened,
-    loops,
 )
 from symflow.codegen.scalars import scalar_text
 

@@ -300,11 +300,20 @@ class Planner:
         Typical sizes.
     known : callable
         Whether a word (or its transpose) has a value already.
+    repeated : callable, optional
+        Whether a word has another value in every turn of the loop that it is planned for; others are
+        computed once for all turns.
     """
 
-    def __init__(self, weights: Weights, known: Callable[[Word], bool]) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        known: Callable[[Word], bool],
+        repeated: Callable[[Word], bool] = lambda word: True,
+    ) -> None:
         self._weights = weights
         self._known = known
+        self._repeated = repeated
         self._sums: dict[Sum, tuple[float, Plan]] = {}
 
     def plan(self, s: Sum) -> Plan:
@@ -374,11 +383,13 @@ class Planner:
         rows, inner, cols = w(left[1].rows), w(left[1].cols), w(right[1].cols)
         scalar = only_letter(left[1])
         scales = scalar is not None and scalar.trace is not None
-        cost = left[0] + right[0] + rows * cols * (1 if scales else inner)
+        cost = float(rows * cols * (1 if scales else inner))
         if inverse_letter(right[1]):
             # X·M⁻¹ is solved as (M⁻ᵀXᵀ)ᵀ, which copies; M⁻¹·M'⁻¹ forms an inverse.
             cost += inner * cols * (inner if inverse_letter(left[1]) else 1) + 1
-        return cost, Product(left[1], right[1], word)
+        if word is not None and not self._repeated(word):
+            cost /= _TYPICAL_HEAD
+        return left[0] + right[0] + cost, Product(left[1], right[1], word)
 
 
 def _groups(s: Sum, at_front: bool) -> list[list[tuple[Expr, Word]]]:

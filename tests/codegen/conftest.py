@@ -27,7 +27,15 @@ from sympy import (
 )
 
 from symflow.algebra.families import FamilySum
+from symflow.codegen import interface
+from symflow.codegen.build import Builder
+from symflow.codegen.cython_printer import Kernelset, cython_source
+from symflow.codegen.load import Form, load_capsules, module_name
+from symflow.codegen.lower import lower
+from symflow.codegen.numpy_printer import numpy_source
+from symflow.codegen.versions import stamp
 from symflow.flow import Chain, CovarianceStructure, Flow
+from symflow_ext.contract import abi_hash
 
 D, K_SIZE, M_SIZE, HEADS, POSITIONS = (Symbol(name, integer=True, positive=True) for name in "dkmHn")
 ALPHA, SIGMA = MatrixSymbol("alpha", D, 1), MatrixSymbol("Sigma", D, D)
@@ -109,7 +117,9 @@ def tilted_heads_flow() -> Flow:
 
 
 def _with_heads(name: str, mean: Any, gradient: Any, parameters: Any, family: Any) -> Flow:
-    sizes = dict.fromkeys((D, *(n for p in parameters for n in getattr(p, "shape", ()) if n.is_Symbol), HEADS))
+    sizes = dict.fromkeys(
+        (D, *(n for p in parameters for n in getattr(p, "shape", ()) if n.is_Symbol), HEADS)
+    )
     flow = covariance_flow(name, mean, gradient, parameters)
     return replace(flow, dimensions=tuple(sizes), stacked={symbol.name: HEADS for symbol in family})
 
@@ -239,6 +249,25 @@ def point(flow: Flow, seed: int = 0, d: int = 5, k: int = 3, r: int = 2) -> Poin
     return Point(values, factor)
 
 
+def forms(*flows: Flow) -> dict[str, tuple[Form, Form]]:
+    """Return the compiled and the NumPy form of each flow; all are compiled as one module."""
+    programs = {flow.name: lower(flow) for flow in flows}
+    described = {name: interface.of_programs(each) for name, each in programs.items()}
+    sets = [Kernelset(name, tuple(each.values())) for name, each in programs.items()]
+    printed = cython_source(sets, "test", abi_hash(), "test")
+    data = {"key": printed.key, "interface": next(iter(described.values())).to_json()}
+    with Builder(printed.key) as builder:
+        entry = builder.build(printed.text, printed.key, data, stamp())
+    capsules = load_capsules(entry.library, module_name(printed.key))
+    found = {}
+    for name, each in programs.items():
+        namespace: dict[str, Any] = {}
+        exec(numpy_source(each.values(), name), namespace)
+        compiled = Form(described[name], "compiled", lambda: printed.text, capsules[name])
+        found[name] = compiled, Form(described[name], "numpy", lambda: "", None, namespace)
+    return found
+
+
 @pytest.fixture(autouse=True, scope="session")
 def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Give the session a cache of its own, so that nothing of the user's is read or written."""
@@ -267,6 +296,7 @@ def make() -> Any:
         covariance_flow = staticmethod(covariance_flow)
         numeric = staticmethod(numeric)
         point = staticmethod(point)
+        forms = staticmethod(forms)
         chain = staticmethod(chain_flow)
         alpha, sigma, d, k, one, beta, temperature = ALPHA, SIGMA, D, K_SIZE, ONE, BETA, TEMPERATURE
 

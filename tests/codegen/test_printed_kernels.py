@@ -14,36 +14,14 @@ import pytest
 from sympy import MatrixSymbol, Rational, Symbol
 
 from symflow import L2, Attention, Softmax
-from symflow.codegen import calls, interface
-from symflow.codegen.build import Builder
-from symflow.codegen.cython_printer import Kernelset, cython_source
+from symflow.codegen import calls
 from symflow.codegen.forms import text
 from symflow.codegen.kernel import source
-from symflow.codegen.load import Form, load_capsules, module_name
-from symflow.codegen.lower import lower
-from symflow.codegen.numpy_printer import numpy_source
-from symflow.codegen.versions import stamp
+from symflow.codegen.load import Form
 from symflow.flow import Flow
-from symflow_ext.contract import abi_hash
 
 #: Both run the same operations in the same order; only the order inside a product differs.
 AGREE = 1e-13
-
-
-def forms(flow: Flow) -> tuple[Form, Form]:
-    """Return the compiled and the NumPy form of a hand-made flow."""
-    programs = lower(flow)
-    described = interface.of_programs(programs)
-    printed = cython_source([Kernelset(flow.name, tuple(programs.values()))], flow.name, abi_hash(), "test")
-    data = {"key": printed.key, "interface": described.to_json()}
-    with Builder(printed.key) as builder:
-        entry = builder.build(printed.text, printed.key, data, stamp())
-    capsule = load_capsules(entry.library, module_name(printed.key))[flow.name]
-    namespace: dict[str, Any] = {}
-    generated = numpy_source(programs.values(), flow.name)
-    exec(generated, namespace)
-    compiled = Form(described, "compiled", lambda: printed.text, capsule)
-    return compiled, Form(described, "numpy", lambda: generated, None, namespace)
 
 
 def evaluate_all(form: Form, at: Any, d: int, k: int, r: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -86,8 +64,7 @@ def test_compiled_equals_numpy(
 @pytest.fixture(scope="module")
 def built(make: Any) -> dict[str, tuple[Form, Form]]:
     """Every hand-made flow, compiled once."""
-    flows = [kind() for kind in make.flows.values()]
-    return {flow.name: forms(flow) for flow in flows}
+    return make.forms(*(kind() for kind in make.flows.values()))  # type: ignore[no-any-return]
 
 
 def test_outside_the_domain_both_refuse(built: dict[str, tuple[Form, Form]], make: Any) -> None:
@@ -135,7 +112,7 @@ def test_hostile_names_compile(make: Any) -> None:
     flow = make.covariance_flow(
         r"odd \name", total * make.alpha, scalar * total * make.sigma, (*symbols, scalar)
     )
-    compiled, printed = forms(flow)
+    compiled, printed = make.forms(flow)[flow.name]
     at = make.point(flow)
     found = evaluate_all(compiled, at, 5, 3, 2)
     require_equal(found, evaluate_all(printed, at, 5, 3, 2))
@@ -147,7 +124,7 @@ def test_rationals_are_not_divided_as_integers(make: Any) -> None:
     """C034."""
     half = Rational(1, 2) * make.alpha
     flow = Flow("half", (make.alpha,), (half + Rational(1, 3) * make.alpha,), (), (make.d,))
-    compiled, _ = forms(flow)
+    compiled, _ = make.forms(flow)["half"]
     call = calls.bind(compiled, "moments", (3,), {})
     np.testing.assert_allclose(
         calls.evaluate(call, 0.0, np.array([1.0, 2.0, 3.0])), np.array([1, 2, 3]) * 5 / 6
