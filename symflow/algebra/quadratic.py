@@ -135,7 +135,7 @@ class _Term:
         if factor.kind != BILINEAR or exponent != int(exponent) or exponent < 0:
             raise self._error("there x or y stands inside a function or a power")
         if any(_has_symbol(a, v) for a in factor.word if a.inner is not None for v in (x, y)):
-            raise self._error("there x or y stands inside an inverse")
+            raise self._error("there x or y stands inside an inverse, a root or a sum over a family")
         return [factor.word] * int(exponent)
 
     def part(self) -> tuple[str, NormalForm]:

@@ -38,8 +38,10 @@ from sympy.matrices.expressions.dotproduct import DotProduct
 from symflow.algebra.determinant import LogDet
 from symflow.algebra.families import FamilySum
 from symflow.algebra.words import normal_form
-from symflow.algebra.words.atoms import BILINEAR, TRACE, Word
+from symflow.algebra.words.atoms import SUM, Factor, Word, mentions
+from symflow.algebra.words.closed import family_sum
 from symflow.algebra.words.normal import NormalForm, zero
+from symflow.algebra.words.traces import trace
 from symflow.errors import InputError
 
 __all__ = ["LogDet", "gateaux", "gradient"]
@@ -127,12 +129,7 @@ def gradient(scalar: Any, X: Any, symmetric: Sequence[Any] = ()) -> Any:
         raise InputError(f"X must be a MatrixSymbol, got {X}")
     H = MatrixSymbol("H" + "'" * _primes(scalar), *X.shape)
     form = normal_form(gateaux(scalar, {X: H}), symmetric)
-    total = zero(*X.shape)
-    for (scalars, _), coefficient in form.terms.items():
-        (factor,) = [f for f, _ in scalars if _has(f, H)]
-        rest = tuple((f, e) for f, e in scalars if f is not factor)
-        front = NormalForm((S.One, S.One), {(rest, ()): coefficient})
-        total = total + front * _isolate(factor.word, H)
+    total = _isolate(form, H)
     if X in symmetric:
         total = (total + total.T).scaled(S.Half)
     return total.to_matrix()
@@ -144,16 +141,26 @@ def _primes(scalar: Any) -> int:
     return next(n for n in range(len(names) + 1) if "H" + "'" * n not in names)
 
 
-def _has(factor: Any, H: Any) -> bool:
-    return factor.kind in (BILINEAR, TRACE) and any(a.symbol == H for a in factor.word)
+def _isolate(form: NormalForm, H: Any) -> NormalForm:
+    """Return G with tr(GᵀH) equal to a scalar that is linear in H."""
+    total = zero(*H.shape)
+    for (scalars, _), coefficient in form.terms.items():
+        (factor,) = [f for f, _ in scalars if mentions(f, frozenset((H,)))]
+        rest = tuple((f, e) for f, e in scalars if f is not factor)
+        front = NormalForm((S.One, S.One), {(rest, ()): coefficient})
+        total = total + front * _isolate_in_factor(factor, H)
+    return total
 
 
-def _isolate(word: Word, H: Any) -> NormalForm:
-    """Return G with tr(GᵀH) equal to the trace of a word in which H occurs once."""
-    i = next(i for i, a in enumerate(word) if a.symbol == H)
-    turned = word[i + 1 :] + word[:i]
+def _isolate_in_factor(factor: Factor, H: Any) -> NormalForm:
+    if factor.kind == SUM:
+        return family_sum(_isolate(factor.args[0], H), factor.members, factor.count)
+    word = factor.word
+    i = next(i for i, a in enumerate(word) if mentions(a, frozenset((H,))))
     letter = word[i]
-    others = _product_of(turned, letter.cols, letter.rows)
+    others = _product_of(word[i + 1 :] + word[:i], letter.cols, letter.rows)
+    if letter.inner is not None:  # a sum over a family: its index is summed last
+        return family_sum(_isolate(trace(letter.inner * others), H), letter.members, letter.count)
     return others if letter.transposed else others.T
 
 

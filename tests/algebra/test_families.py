@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sympy import Identity, Inverse, MatPow, Rational, Trace, Transpose
 
 from symflow.algebra.affine import affine_parts
+from symflow.algebra.definite import is_negative_semidefinite
 from symflow.algebra.families import FamilySum
 from symflow.algebra.grammar import parse, parse_score, to_text
 from symflow.algebra.latex import latex
@@ -15,13 +16,13 @@ from symflow.algebra.sampling import agree_at_rational_points, draw, evaluate
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.terms import terms
 from symflow.algebra.transposition import transposed
-from symflow.algebra.variation import gateaux
+from symflow.algebra.variation import gateaux, gradient
 from symflow.algebra.words import identical, normal_form
 from symflow.errors import GrammarError, InputError, NotAffine
 
 d, k, H = dimension("d"), dimension("k"), dimension("H")
 A, B, M, S, V = (matrix(n, d, d) for n in ("A", "B", "M", "Sigma", "V"))
-C = matrix("C", d, d)
+C, X = matrix("C", d, d), matrix("X", d, d)
 K = matrix("K", k, d)
 x, y, b = vector("x", d), vector("y", d), vector("b", d)
 eye = Identity(d)
@@ -119,12 +120,39 @@ def test_restoring_and_reading_again_changes_nothing(left):
 
 
 def test_the_derivative_passes_into_the_summand():
-    X, direction = matrix("X", d, d), matrix("D", d, d)
+    direction = matrix("D", d, d)
     found = gateaux(over(V * X * A * X), {X: direction})
     assert identical(found, over(V * direction * A * X) + over(V * X * A * direction))
     assert gateaux(over(V), {X: direction}).is_ZeroMatrix
     with pytest.raises(InputError, match="A stands for every matrix of a family"):
         gateaux(over(A * X), {A: direction})
+
+
+GRADIENTS = [
+    Trace(over(V * X * A) * M),
+    Trace(over(A * M * B) * X),
+    Trace(over(A * X * B) * M * over(V)),
+    Trace(over(Trace(A) * (x.T * B * X * y))),
+    Trace(over(K.T * K) * X) ** 2,
+    Trace(over(A * X * B * X.T)),
+]
+
+
+@pytest.mark.parametrize("scalar", GRADIENTS, ids=[str(i) for i in range(len(GRADIENTS))])
+def test_gradients_of_sums(scalar):
+    direction = matrix("D", d, d)
+    slope = gradient(scalar, X)
+    assert agree_at_rational_points(
+        Trace(slope.T * direction), gateaux(scalar, {X: direction}), points=1
+    ).agrees
+
+
+def test_signs_of_sums_of_squares():
+    assert is_negative_semidefinite(-over(K.T * K))
+    assert is_negative_semidefinite(-2 * S * over(K.T * K) * S - over(b * b.T), (S,))
+    assert not is_negative_semidefinite(over(K.T * K))
+    assert not is_negative_semidefinite(-over(A))
+    assert not is_negative_semidefinite(-M * over(K.T * K) * S, (S,))
 
 
 def test_affine_parts_and_terms_see_through_a_sum():
