@@ -221,10 +221,9 @@ class _Function:
         for number, block in enumerate(self.layout.blocks):
             lines.append(f"double *b{number} = {offset}")
             offset = f"b{number} + {self.extent(*block)}"
-        for loop in self.loops:
-            for item in loop.slices:
-                kind = "double" if item.part in self.written else "const double"
-                lines.append(f"{kind} *{self.names[item.part.name]}")
+        for part in self._parts():
+            kind = "double" if part in self.written else "const double"
+            lines.append(f"{kind} *{self.names[part.name]}")
         for out in dict.fromkeys(op.out for op in self.ops):
             if out not in self.written:
                 late = self.layout.output.get(out) in self._parts()
@@ -238,8 +237,8 @@ class _Function:
                 offset = f"{self.root_work(op.out)} + ({self._own_work(op)})"
         return lines
 
-    def _parts(self) -> set[Array]:
-        return {item.part for loop in self.loops for item in loop.slices}
+    def _parts(self) -> dict[Array, None]:
+        return {item.part: None for loop in self.loops for item in loop.slices}
 
     def loop(self, op: Loop) -> list[str]:
         """Return the text of a loop: slices first, then what lives in them, then the body."""

@@ -71,6 +71,7 @@ class Emitter:
         self._weights = weights
         self._inputs = {array.name: array for array in arrays}
         self._stacked = {array.name: array for array in stacked}
+        self._slices: dict[str, Array] = {}
         self._taken = {*self._inputs, *self._stacked, *reserved}
         self._names = _fresh_names(self._taken)
         self._outer: Emitter | None = None
@@ -92,7 +93,8 @@ class Emitter:
         """
         inner = Emitter((), self._weights)
         inner._inputs = self._inputs | {array.name: array for array in arrays}
-        inner._stacked, inner._taken, inner._names = self._stacked, self._taken, self._names
+        inner._stacked, inner._slices = self._stacked, self._slices
+        inner._taken, inner._names = self._taken, self._names
         inner._outer = self
         inner._own_names = self._own_names | {array.name for array in arrays} | frozenset(scalars)
         for table in ("_words", "_sums", "_products", "_factors", "_roots", "_traces", "_solved"):
@@ -241,7 +243,9 @@ class Emitter:
             whole = self._stacked.get(name)
             if whole is None:
                 raise InputError(f"{name!r} is summed over, but it has no leading axis")
-            slices.append(Slice(Array(self._named(f"{name}_h"), whole.rows, whole.cols), whole))
+            part = self._slices.get(name) or Array(self._named(f"{name}_h"), whole.rows, whole.cols)
+            self._slices[name] = part
+            slices.append(Slice(part, whole))
         inner = self.inside(())
         inner._inputs |= {item.whole.name: item.part for item in slices}
         inner._own_names |= {item.whole.name for item in slices}

@@ -13,7 +13,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from symflow.codegen import cache, interface, shipped
-from symflow.codegen.keys import SCALE, model_key
+from symflow.codegen.keys import SCALE, arguments, model_key
 from symflow.codegen.load import Form, Missing, load_capsules, log, module_name
 from symflow.codegen.versions import digest, package_version, stamp
 from symflow.errors import BackendWarning, BuildError
@@ -36,15 +36,16 @@ def default_names(model: Any) -> frozenset[str]:
 
 
 def names_of(statement: Any) -> frozenset[str]:
-    """Return the parameter names of a statement, without the scale."""
-    return frozenset(p.name for p in statement.parameters) - frozenset(SCALE)
+    """Return the parameter names of a statement, without what every kernel has as an argument."""
+    weights = () if statement.positions is None else (statement.positions.weights.name,)
+    return frozenset(p.name for p in statement.parameters) - frozenset((*SCALE, *weights))
 
 
 def select(
     model: Any, passed: frozenset[str], default: frozenset[str], given: frozenset[str] | None
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the parametrisation for the names that were passed, and the biases that are to be zero."""
-    names = passed - (frozenset(SCALE) - frozenset(model.parameters))
+    names = passed - arguments(model)
     biases = frozenset(getattr(model, "biases", ()))
     if given is not None:
         return given, (given & biases) - names

@@ -76,8 +76,8 @@ class Interface:
     entries : tuple of Entry
         The generated functions.
     guarded : bool
-        Whether the factor form, or ``"domain"`` where there is none, refuses states where the normaliser diverges; the moments form, which has
-        no square root of Σ at hand, relies on it.
+        Whether the factor form, or ``"domain"`` where there is none, refuses states where the normaliser
+        diverges; the moments form, which has no square root of Σ at hand, relies on it.
     """
 
     name: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from symflow.codegen import forms
 from symflow.codegen.interface import Interface
+from symflow.codegen.keys import WEIGHTS
 from symflow.codegen.load import Form
 from symflow.errors import InputError
 
@@ -83,7 +84,8 @@ class Kernel:
         *state : array_like
             One per state, e.g. mean (d,) and covariance (d, d); any dtype or stride.
         **params : array_like
-            By name; ``beta`` and ``temperature`` default to the model's.
+            By name; ``beta``, ``temperature`` and ``diffusion`` default to the model's, and so does the
+            law ``theta`` of the positions of a masked model.
 
         Returns
         -------
@@ -100,7 +102,7 @@ class Kernel:
         from symflow.codegen.values import array, require_count
         from symflow.codegen.vector_field import Domain
 
-        form, values = self.bound(params)
+        form, values = self.bound(self._with_weights(params, state))
         entry = form.interface.entry("moments")
         require_count(entry, state)
         arrays = {slot.name: array(slot, value) for slot, value in zip(entry.inputs, state, strict=True)}
@@ -140,7 +142,7 @@ class Kernel:
         Parameters
         ----------
         entry : str
-            ``"moments"``, ``"factor"`` or ``"tangent"``.
+            ``"moments"``, ``"tangent"``, and without noise ``"factor"``.
         dims : mapping or sequence of int, optional
             Sizes by name or in call order; those that the parameters determine may be left out of a mapping.
         params : mapping
@@ -191,6 +193,17 @@ class Kernel:
         names, missing_biases = forms.select(self._model, frozenset(params), self._default, self._given)
         form = self._form(names)
         return form, parameters(form.interface, params, missing_biases, self._model)
+
+    def _with_weights(self, params: dict[str, Any], state: Sequence[Any]) -> dict[str, Any]:
+        """Return the parameters with the model's law of as many positions as the state has."""
+        if (
+            not hasattr(self._model, "weights")
+            or WEIGHTS in params
+            or not state
+            or not hasattr(state[0], "__len__")
+        ):
+            return params
+        return {**params, WEIGHTS: self._model.weights(len(state[0]))}
 
     def _form(self, names: frozenset[str]) -> Form:
         if names not in self._forms:

@@ -8,8 +8,11 @@ from typing import Any
 
 from symflow.codegen.versions import digest, generator_hash
 
-#: Factor of the score: kernels keep both as arguments, whatever numbers the model has.
-SCALE = ("beta", "temperature")
+#: Scalars that kernels keep as arguments, whatever numbers the model has.
+SCALE = ("beta", "temperature", "diffusion")
+
+#: The law of ordered positions, an argument too: the model states it for each number of positions.
+WEIGHTS = "theta"
 
 _DECLARED = (
     "name",
@@ -31,6 +34,12 @@ _ONLY_SHOWN = ("title", "reference")
 _DECIDING = ("statement", "parametrisations", "accepts_product", "_symbols")
 
 
+def arguments(model: Any) -> frozenset[str]:
+    """Return the names that select no parametrisation: scalars, and the law of positions."""
+    positions = (WEIGHTS,) if hasattr(model, "weights") else ()
+    return frozenset((*SCALE, *positions)) - frozenset(model.parameters)
+
+
 def model_key(model: Any, names: frozenset[str] | None = None) -> str:
     """Return a key of everything in the model that its kernel depends on.
 
@@ -49,7 +58,7 @@ def declared(model: Any) -> str:
     from symflow.models.attention.model import AttentionModel
 
     names = [f.name for f in dataclasses.fields(model)] if dataclasses.is_dataclass(model) else []
-    shown = {*SCALE, *_ONLY_SHOWN, "diffusion"}
+    shown = {*SCALE, *_ONLY_SHOWN}
     lines = {name: _plain(getattr(model, name)) for name in (*names, *_DECLARED) if name not in shown}
     lines["noise"] = not model.noise.is_zero
     if any(getattr(type(model), name, None) is not getattr(AttentionModel, name) for name in _DECIDING):

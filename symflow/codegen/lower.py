@@ -274,9 +274,9 @@ def _factor(flow: Flow) -> Program:
         for state, drift in zip(flow.states, flow.drift, strict=True)
     ]
 
-    def emit(emitter: Emitter) -> None:
+    def emit(emitter: Emitter) -> None:  # the factor first: its products serve the mean, too
         _emit_domain(emitter, frame, factor, bindings)
-        for value, out in zip(drifts, outputs, strict=True):
+        for value, out in sorted(zip(drifts, outputs, strict=True), key=lambda job: job[0] is not velocity):
             emitter.output(push_through(value, frame.weights), out.name)
 
     return frame.finished("factor", inputs, outputs, emit, _running(flow, frame.weights, bindings))

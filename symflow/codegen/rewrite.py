@@ -50,7 +50,7 @@ class Weights:
 
 
 def typical(dimensions: Collection[str], rank: str | None = None, counts: Collection[str] = ()) -> Weights:
-    """Return the sizes assumed for ``dimensions`` (in call order), the rank of a factor, and counts of heads."""
+    """Return the sizes assumed for ``dimensions`` (in call order), a rank, and counts of heads."""
     values = {name: _TYPICAL[min(i, len(_TYPICAL) - 1)] for i, name in enumerate(dimensions)}
     if counts:
         values |= dict.fromkeys(list(dimensions)[1:], _TYPICAL_HEAD)
@@ -223,7 +223,7 @@ def _arguments(s: Sum) -> list[Word] | None:
 
 
 def _turned(s: Sum, cut: int) -> Sum:
-    """Return the function of UW that ``s`` is as one of WU; ``U`` is the first ``cut`` letters of each word."""
+    """Return the function of UW that ``s`` is as one of WU, U the first ``cut`` letters of each word."""
     parts: list[tuple[Expr, Sum]] = []
     size: Size | None = None
     for coefficient, word in s.terms:

@@ -65,7 +65,11 @@ def parameters(
     """
     known = {slot.name for slot in interface.parameters}
     scale = {name: getattr(model, name, 1) for name in SCALE}
-    unknown = sorted(set(params) - known - set(scale))
+    unknown = sorted(set(params) - known - {"beta", "temperature"})
+    if unknown == ["diffusion"]:
+        raise InputError(
+            f"{interface.name} has no noise; give diffusion to the model, not only as a parameter"
+        )
     if unknown:
         raise InputError(
             f"parameter {unknown[0]!r} is unknown to {interface.name}; it takes {', '.join(sorted(known))}"

@@ -275,8 +275,8 @@ def _alone(letter: Letter) -> Sum:
 def derivative(s: Sum, directions: Mapping[str, Sum]) -> Sum:
     """Return the derivative of ``s`` when each named matrix moves in its direction.
 
-    An inverse moves by d(M⁻¹) = −M⁻¹ dM M⁻¹, a root R of M by the X with RX + XR = dM. Differentiating words that are pushed through already keeps
-    their small inverses, and terms that cancel exactly never appear.
+    An inverse moves by d(M⁻¹) = −M⁻¹ dM M⁻¹, a root R of M by the X with RX + XR = dM. Differentiating words
+    that are pushed through already keeps their small sizes, and terms that cancel exactly never appear.
     """
     terms: list[tuple[Expr, Word]] = []
     for coefficient, word in s.terms:

@@ -123,7 +123,7 @@ def test_softmax_moments_are_three_products_and_two_matrix_vectors(make: Any) ->
 def test_mean_alone_multiplies_vectors_first(make: Any) -> None:
     gemms = [op for op in lower(make.flows["softmax"]())["factor"].ops if isinstance(op, Gemm)]
     for_mean = [op for op in gemms if op.out.cols == 1]
-    assert len(for_mean) == 4  # A·α, Fᵀ·, α + F·, V·
+    assert len(for_mean) == 3  # (FᵀA)·α, whose matrix the factor needs too, α + F·, V·
     assert all(op.b.cols == 1 for op in for_mean)
 
 
