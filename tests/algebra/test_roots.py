@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Identity, Inverse, MatPow, Rational, Symbol, Trace, sqrt
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.latex import latex
 from symflow.algebra.sampling import (
     SingularPoint,
@@ -91,6 +92,26 @@ DIFFERENT = [
 @pytest.mark.parametrize(("left", "right"), DIFFERENT, ids=[str(i) for i in range(len(DIFFERENT))])
 def test_different_roots_stay_different(left, right):
     assert not identical(left, right, symmetric=(S,))
+
+
+@pytest.mark.parametrize("B", [A, K.T * matrix("Q", k, d)], ids=["A", "KQ"])
+@pytest.mark.parametrize("scale", [1, Symbol("beta", nonnegative=True) / tau], ids=["one", "symbolic"])
+def test_the_optimal_coupling_of_a_scaled_score(B, scale):
+    inverse = Inverse(eye + root(eye + 4 * scale**2 * S * B.T * S * B))
+    cross, velocity = 2 * scale * inverse * S * B.T * S, 2 * scale * S * B * inverse
+    assert identical(cross, scale * S * B.T * (S - cross.T * Inverse(S) * cross), (S,))
+    assert identical(velocity * S, cross.T, (S,))
+
+
+def test_a_scalar_score_has_a_coupling_without_products():
+    base = eye + 4 * tau**2 * S * S
+    assert identical((root(base) - eye) / (2 * tau), 2 * tau * Inverse(eye + root(base)) * S * S, (S,))
+
+
+def test_roots_inside_a_sum_over_a_family():
+    velocity = FamilySum(2 * B * S * A * Inverse(eye + root(P)), (A, B), dimension("H"))
+    turned = FamilySum(2 * Inverse(eye + root(P)) * S * A.T * S * B.T, (A, B), dimension("H"))
+    assert identical((velocity * S).T, turned, (S,))
 
 
 def test_a_root_does_not_change_its_size_unless_the_new_eigenvalue_is_positive():
