@@ -11,7 +11,7 @@ from symflow.certify.search.closure import System, prove_gaussian_preservation
 from symflow.certify.terms import Terms
 from symflow.claims import check
 from symflow.derive.closure import gaussian_closure
-from symflow.errors import InputError
+from symflow.errors import InputError, NormaliserDiverges
 from symflow.models.attention.l2 import L2
 from symflow.models.attention.softmax import Softmax
 from symflow.models.attention.user import Attention
@@ -60,13 +60,17 @@ def test_without_a_sign_the_domain_is_stated(score):
     assert "first exit from that domain" in verdict.scope
 
 
-@pytest.mark.parametrize(
-    "score", ["dot(x, A*y)*norm2(y)", "exp(dot(x, y))", "norm2(x)*norm2(y)", "tanh(dot(x, A*y))"]
-)
-def test_a_score_that_is_not_quadratic_is_undecided_never_refuted(score):
+@pytest.mark.parametrize("score", ["dot(x, A*y)*norm2(y)", "exp(dot(x, y))"])
+def test_a_score_whose_normaliser_diverges_is_refused_by_name(score):
+    with pytest.raises(NormaliserDiverges, match="positive variance"):
+        check("gaussian-preservation", Attention(score))
+
+
+@pytest.mark.parametrize("score", ["norm2(x)*norm2(y)", "tanh(dot(x, A*y))"])
+def test_a_score_that_is_not_quadratic_is_refuted_by_a_counterexample_only(score):
     verdict = check("gaussian-preservation", Attention(score))
-    assert verdict.status == "undecided"
-    assert verdict.reason
+    assert (verdict.status, verdict.method) == ("refuted", "counterexample")
+    assert verdict.replay()
 
 
 def test_a_part_that_is_not_smooth_in_the_query_is_not_proved():

@@ -39,19 +39,36 @@ def test_check_output_for_reading_and_as_latex(symflow_command: Any) -> None:
     assert "\\" in symflow_command("check", "gaussian-preservation", "softmax", "--latex").stdout
 
 
-def test_a_score_that_is_not_quadratic_is_undecided_with_code_one(
-    symflow_command: Any, tmp_path: Path
-) -> None:
-    spec = tmp_path / "quartic.toml"
-    spec.write_text('[model]\nscore = "dot(x, y) - dot(y, y)*dot(y, y)"\n')
-    done = symflow_command("check", "gaussian-preservation", spec, "--json")
+def test_what_is_undecided_has_code_one_and_no_certificate(symflow_command: Any, tmp_path: Path) -> None:
+    spec = tmp_path / "square.toml"
+    spec.write_text('[model]\nscore = "dot(x, y)*dot(x, y)"\nnormalise = "sinkhorn"\n')
+    path = tmp_path / "c.json"
+    done = symflow_command("check", "gaussian-preservation", spec, "--json", "--certificate", path)
     assert done.code == 1
     assert done.json["status"] == "undecided"
-    assert (
-        symflow_command("check", "gaussian-preservation", spec, "--certificate", tmp_path / "c.json").code
-        == 1
-    )
-    assert not (tmp_path / "c.json").exists()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("score", ["dot(x, y) - dot(y, y)*dot(y, y)", None])
+def test_a_refutation_differs_from_what_is_documented_and_replays(
+    symflow_command: Any, tmp_path: Path, score: str | None
+) -> None:
+    spec, path = tmp_path / "own.toml", tmp_path / "c.json"
+    spec.write_text(f'[model]\nscore = "{score}"\n')
+    model = "sigmoid" if score is None else spec
+    done = symflow_command("check", "gaussian-preservation", model, "--json", "--certificate", path)
+    assert done.code == 1
+    assert done.json["status"] == "refuted"
+    assert done.json["witness"]
+    assert symflow_command("replay", path).code == 0
+
+
+def test_a_score_without_a_normaliser_is_bad_input(symflow_command: Any, tmp_path: Path) -> None:
+    spec = tmp_path / "quartic.toml"
+    spec.write_text('[model]\nscore = "dot(x, y) + dot(y, y)*dot(y, y)"\n')
+    done = symflow_command("check", "gaussian-preservation", spec)
+    assert done.code == 2
+    assert "∞ for every Gaussian" in done.stderr
 
 
 def test_replay_prints_scope_and_lemmas_where_it_accepts(symflow_command: Any, tmp_path: Path) -> None:

@@ -9,7 +9,13 @@ from sympy import Abs, Identity, Inverse, Rational, Symbol, Trace, conjugate, im
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.words import identical
 from symflow.derive.closure import gaussian_closure
-from symflow.errors import CheckFailed, ClosureUndecided, InputError, NotGaussianPreserving
+from symflow.errors import (
+    CheckFailed,
+    ClosureUndecided,
+    InputError,
+    NormaliserDiverges,
+    NotGaussianPreserving,
+)
 from symflow.models.attention.l2 import L2
 from symflow.models.attention.model import AttentionModel
 from symflow.models.attention.softmax import Softmax
@@ -154,7 +160,7 @@ def test_a_user_score_from_text_derives_like_a_class():
     assert ours.check()
 
 
-@pytest.mark.parametrize("score", ["exp(dot(x, y))", "Max(dot(x, A*y), 0)"])
+@pytest.mark.parametrize("score", ["tanh(dot(x, y))", "Max(dot(x, A*y), 0)"])
 def test_a_score_that_is_not_quadratic_is_refuted_by_a_witness(score):
     with pytest.raises(NotGaussianPreserving) as refused:
         gaussian_closure(Attention(score))
@@ -162,10 +168,15 @@ def test_a_score_that_is_not_quadratic_is_refuted_by_a_witness(score):
     assert isinstance(refused.value.__cause__, ClosureUndecided)
 
 
-@pytest.mark.parametrize("score", ["dot(x,y)**2*norm2(y)", "norm2(y)**2"])
-def test_what_is_neither_derived_nor_refuted_is_undecided(score):
-    with pytest.raises(ClosureUndecided, match="undecided"):
+@pytest.mark.parametrize("score", ["dot(x,y)**2*norm2(y)", "norm2(y)**2", "exp(dot(x, y))"])
+def test_a_score_whose_normaliser_diverges_is_refused_by_name(score):
+    with pytest.raises(NormaliserDiverges, match="∞ for every Gaussian"):
         gaussian_closure(Attention(score))
+
+
+def test_what_is_neither_derived_nor_refuted_is_undecided():
+    with pytest.raises(ClosureUndecided, match="undecided"):
+        gaussian_closure(Attention("dot(x, y)**2", normalise="sinkhorn"))
 
 
 def test_a_value_that_is_not_affine_is_refuted_by_a_witness():

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-import flint
-from sympy import Rational
-
+from symflow.algebra.exact.numbers import Ball
 from symflow.algebra.grammar import to_text
 from symflow.certify.certificate import Certificate, software
 from symflow.certify.kinds.counterexample import LEMMA, denial
 from symflow.certify.propositions import propositions
 from symflow.certify.propositions.velocity import NonPreservation
 from symflow.certify.recheck import replay
-from symflow.derive.nonclosure import Enclosure, Witness
-from symflow.derive.nonclosure.balls import ball, enclosure
+from symflow.derive.nonclosure import Witness
+from symflow.derive.nonclosure.balls import ball, rounded
 from symflow.errors import InputError
 from symflow.models.statement import Statement
+
+_SLACK = Fraction(1, 10**15)  # another rounding stays within
 
 
 def refute_preservation(
@@ -50,7 +51,7 @@ def refute_preservation(
 
 
 def _exact_text(value: Any) -> str | None:
-    if isinstance(value, Enclosure):
+    if isinstance(value, Ball):
         return None
     try:
         return to_text(value)
@@ -119,9 +120,8 @@ def _certificate(statement: Statement, witness: Witness, claim: str, value: Any)
 
 def _ball(value: Any) -> dict[str, str]:
     """Return an enclosure as text, widened so that another rounding stays within."""
-    if not isinstance(value, Enclosure):
-        with flint.ctx.workprec(106):
-            value = enclosure(ball(value))
-    if not value.excludes_zero:
-        raise InputError(f"{value} does not exclude zero")
-    return {"midpoint": str(value.midpoint), "radius": str(value.radius + Rational(1, 10**15))}
+    if not isinstance(value, Ball):
+        value = rounded(ball(value))
+    if 0 in value:
+        raise InputError(f"{value} contains zero")
+    return {"midpoint": str(value.midpoint), "radius": str(value.radius + _SLACK)}

@@ -12,6 +12,6 @@
 
 from symflow.derive.nonclosure.divergence import diverging_normaliser
 from symflow.derive.nonclosure.search import refute_closure
-from symflow.derive.nonclosure.witness import Enclosure, Law, Witness
+from symflow.derive.nonclosure.witness import Law, Witness
 
-__all__ = ["Enclosure", "Law", "Witness", "diverging_normaliser", "refute_closure"]
+__all__ = ["Law", "Witness", "diverging_normaliser", "refute_closure"]

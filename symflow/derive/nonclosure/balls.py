@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import factorial
+from fractions import Fraction
+from math import ceil, factorial
 from typing import Any
 
 import flint
 from sympy import Expr, Poly, PolynomialError, Rational, S
 
+from symflow.algebra.exact.numbers import Ball
 from symflow.derive.nonclosure.evaluation import NotEvaluable, evaluate
 from symflow.derive.nonclosure.reduction import Y
-from symflow.derive.nonclosure.witness import Enclosure, Law
+from symflow.derive.nonclosure.witness import Law
 
 PRECISION = 106  # bits: twice those of a float
 _EVALUATIONS = 60_000
@@ -108,24 +110,28 @@ def expectation(integrand: Expr, law: Law) -> Any:
         return found
 
 
+def is_dominated(integrand: Expr, law: Law) -> bool:
+    """Whether a function of :data:`Y` has a bound that is integrable, for laws close to this one too."""
+    with flint.ctx.workprec(PRECISION):
+        try:
+            limit = 1 / (2 * ball(law.variance))
+            return all(limit - term.square > 0 for term in _growth(integrand))
+        except NotBounded:
+            return False
+
+
 def ball(value: Expr) -> Any:
     """Return a ball that contains an exact number."""
     with flint.ctx.workprec(PRECISION):
         return evaluate(value, {}, BallFunctions()).real
 
 
-def enclosure(found: Any, digits: int = 15) -> Enclosure:
-    """Return rational numbers that enclose a ball, rounded outwards to about ``digits`` decimals."""
-    middle, radius = _exact(found.mid()), _exact(found.rad())
-    unit = Rational(1, 10**digits)
-    rounded = Rational(round(middle / unit)) * unit
-    outward = Rational(int((abs(rounded - middle) + radius) / unit) + 1) * unit
-    return Enclosure(rounded, outward)
-
-
-def _exact(number: Any) -> Rational:
-    mantissa, exponent = number.man_exp()
-    return Rational(int(mantissa)) * Rational(2) ** int(exponent)
+def rounded(found: Any, digits: int = 15) -> Ball:
+    """Return a ball with decimal midpoint that contains a ``flint.arb``."""
+    exact, unit = Ball.of(found), Fraction(1, 10**digits)
+    middle = round(exact.midpoint / unit) * unit
+    steps = ceil((abs(middle - exact.midpoint) + exact.radius) / unit)
+    return Ball(middle, steps * unit)
 
 
 def _tail(bound: _Bound, mean: Any, variance: Any) -> tuple[int, Any]:

@@ -14,8 +14,8 @@ def diverging_normaliser(statement: Statement) -> NormaliserDiverges | None:
 
     .. math:: \int e^{s(x,y)}\,d\mathcal{N}(\alpha,\sigma^2)(y) = \infty \quad \text{for every } \sigma > 0
 
-    Decided at size one: the score is a polynomial in y of degree n ≥ 3 whose leading coefficient is positive
-    for some x, or n is odd. None does not say that the normaliser is finite.
+    Decided at size one, for some x: the score is a polynomial in y of degree n ≥ 3 with n odd or a positive
+    leading coefficient, or the exponential of one of odd degree. None does not say that it is finite.
 
     Parameters
     ----------
@@ -37,28 +37,43 @@ def diverging_normaliser(statement: Statement) -> NormaliserDiverges | None:
     for integral in integrals:
         growth = growth_beyond_quadratic(integral)
         if growth is not None:
-            coefficient, degree = growth
             return NormaliserDiverges(
                 f"{statement.name}: ∫exp(s(x, y))dμ(y) = ∞ for every Gaussian μ of positive variance: at "
-                f"size one the score grows like ({coefficient})·y**{degree}; subtract the term, or let its "
-                "coefficient be negative"
+                f"size one the score grows like {growth}; subtract that term or let its coefficient be "
+                "negative"
             )
     return None
 
 
-def growth_beyond_quadratic(integral: Integral) -> tuple[Expr, int] | None:
-    """Return (coefficient, degree) of a score that tends to infinity faster than y², for some query."""
+def growth_beyond_quadratic(integral: Integral) -> Expr | None:
+    """Return the term of a score that tends to infinity faster than y², for some query, or None."""
     if not isinstance(integral.kernel, exp):
         return None
+    return _leading_term(integral.kernel.args[0]) or _exponential_term(integral.kernel.args[0])
+
+
+def _leading_term(score: Expr) -> Expr | None:
     try:
-        polynomial = Poly(integral.kernel.args[0], Y)
+        polynomial = Poly(score, Y)
     except PolynomialError:
         return None
     leading, degree = polynomial.LC(), polynomial.degree()
     if degree < 3:
         return None
     positive = any(_is_positive(leading.subs(X, side)) for side in (1, -1))
-    return (leading, int(degree)) if degree % 2 or positive else None
+    return leading * Y**degree if degree % 2 or positive else None
+
+
+def _exponential_term(score: Expr) -> Expr | None:
+    """Return a score that is a positive multiple of the exponential of a polynomial of odd degree."""
+    factor, rest = score.as_independent(X, Y)
+    if not (isinstance(rest, exp) and _is_positive(factor)):
+        return None
+    try:
+        degree = Poly(rest.args[0], Y).degree()
+    except PolynomialError:
+        return None
+    return score if degree % 2 else None
 
 
 def _is_positive(number: Expr) -> bool:

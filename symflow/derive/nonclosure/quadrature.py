@@ -63,7 +63,7 @@ class Velocity:
         """Return an exact or enclosed number as (midpoint, radius)."""
         if isinstance(value, Expr):
             return self._evaluate(value, {}), self._context.mpf(0)
-        return self._evaluate(value.midpoint, {}), self._evaluate(value.radius, {})
+        return self._evaluate(Rational(value.midpoint), {}), self._evaluate(Rational(value.radius), {})
 
     def _average(self, integrand: Expr, x: Any) -> Any:
         parts = [

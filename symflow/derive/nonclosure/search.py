@@ -25,7 +25,7 @@ from sympy import (
 )
 
 from symflow.derive.nonclosure import balls, moments
-from symflow.derive.nonclosure.divergence import diverging_normaliser, growth_beyond_quadratic
+from symflow.derive.nonclosure.divergence import diverging_normaliser
 from symflow.derive.nonclosure.evaluation import NotEvaluable
 from symflow.derive.nonclosure.reduction import Integral, X, Y, at_size_one, parameters
 from symflow.derive.nonclosure.witness import Law, Witness
@@ -37,6 +37,7 @@ _HALF = Rational(1, 2)
 _ORDERS = (2, 3, 4)
 _SHORT = 12  # operations of a number that is easy to read
 _MANY = 12
+_NEAR = Rational(1, 1024)
 _POINTS = (S.Zero, S.One, _HALF)
 _LAWS = ((Law(S.Zero, S.One),), (Law(S.One, S.One),), (Law(S.One, Rational(1, 4)),))
 _MASKED_LAWS = ((Law(S.Zero, S.One), Law(S.One, S.One)), (Law(S.One, S.One), Law(S.Zero, _HALF)))
@@ -147,11 +148,11 @@ class _Candidate:
 
     def witnesses(self, expectation: Expectation) -> Iterator[Witness]:
         """Yield at each point the first derivative or second difference that is not zero."""
-        if any(growth_beyond_quadratic(integral) for integral in self.integrals):
-            return
         corners = any(integral.kernel.has(*_CORNERS) for integral in self.integrals)
         seek = self._differences if corners else self._derivatives
         for point in _POINTS:
+            if not self._is_dominated(point):
+                continue
             try:
                 for order, step, value in seek(expectation, point):
                     if _is_nonzero(value):
@@ -159,6 +160,11 @@ class _Candidate:
                         break
             except (moments.NotElementary, moments.Diverges, balls.NotBounded, NotEvaluable):
                 continue
+
+    def _is_dominated(self, point: Rational) -> bool:
+        """Whether the integrals converge around the point; derivatives alone may exist where they do not."""
+        kernels = [part.kernel.subs(X, point + shift) for part in self.integrals for shift in (-_NEAR, _NEAR)]
+        return all(balls.is_dominated(kernel, law) for kernel in kernels for law in self.laws)
 
     def _state(self, point: Rational, order: int, step: Rational | None, value: Any) -> Witness:
         return Witness(
@@ -169,7 +175,7 @@ class _Candidate:
             point=point,
             order=order,
             step=step,
-            value=moments.tidy(value) if isinstance(value, Expr) else balls.enclosure(value),
+            value=moments.tidy(value) if isinstance(value, Expr) else balls.rounded(value),
             integrals=self.integrals,
         )
 
@@ -252,7 +258,7 @@ def _exact(integrand: Expr, law: Law) -> Expr:
 def _is_nonzero(value: Any) -> bool:
     if isinstance(value, Expr):
         return moments.is_certainly_nonzero(value)
-    return value != 0 and balls.enclosure(value).excludes_zero  # a ball differs from zero if it excludes it
+    return 0 not in balls.rounded(value)
 
 
 def _candidates(statement: Statement, integrals: tuple[Integral, ...]) -> Iterator[_Candidate]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sympy import Expr, Rational
 
+from symflow.algebra.exact.numbers import Ball
 from symflow.derive.nonclosure.reduction import Integral
 
 
@@ -18,25 +19,6 @@ class Law:
 
     def __str__(self) -> str:
         return f"N({self.mean}, {self.variance})"
-
-
-@dataclass(frozen=True)
-class Enclosure:
-    """All real numbers within ``radius`` of ``midpoint``, both rational."""
-
-    midpoint: Rational
-    radius: Rational
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether zero is outside."""
-        return bool(abs(self.midpoint) > self.radius)
-
-    def __float__(self) -> float:
-        return float(self.midpoint)
-
-    def __str__(self) -> str:
-        return f"{float(self.midpoint):.15g} ± {float(self.radius):.1e}"
 
 
 @dataclass(frozen=True)
@@ -62,7 +44,7 @@ class Witness:
         k ≥ 2 of the derivative in x.
     step : Rational or None
         None for the derivative; else the step h of Γ(x₀ + h) − 2Γ(x₀) + Γ(x₀ − h), with ``order`` two.
-    value : Expr or Enclosure
+    value : Expr or Ball
         The derivative or difference, exact or enclosed; not zero.
     integrals : tuple of Integral
         The velocity at these parameters, without its affine background.
@@ -76,7 +58,7 @@ class Witness:
     weights: tuple[Rational, ...]
     point: Rational
     order: int
-    value: Expr | Enclosure
+    value: Expr | Ball
     integrals: tuple[Integral, ...]
     step: Rational | None = None
     dimension: int = 1
@@ -84,13 +66,13 @@ class Witness:
     @property
     def exact(self) -> bool:
         """Whether ``value`` is an exact number."""
-        return not isinstance(self.value, Enclosure)
+        return not isinstance(self.value, Ball)
 
     def __str__(self) -> str:
         return f"d = {self.dimension}, {self._setting()}: {self._left()} = {self._value()} ≠ 0"
 
     def _value(self) -> str:
-        return f"({self.value})" if isinstance(self.value, Enclosure) else str(self.value)
+        return str(self.value)
 
     def _setting(self) -> str:
         values = [f"{name} = {value}" for name, value in self.parameters]
@@ -115,12 +97,8 @@ class Witness:
         if h is not None:
             left = rf"\Gamma({latex(self.point + h)}) - 2\,\Gamma({x}) + \Gamma({latex(self.point - h)})"
         value = self.value
-        number = (
-            rf"{float(value.midpoint):.15g} \pm {float(value.radius):.1e}"
-            if isinstance(value, Enclosure)
-            else latex(value)
-        )
-        values = [rf"${name_latex(name)} = {latex(number)}$" for name, number in self.parameters]
+        number = value.to_latex() if isinstance(value, Ball) else latex(value)
+        values = [rf"${_name_latex(name)} = {latex(number)}$" for name, number in self.parameters]
         law = ", ".join(rf"\mathcal{{N}}({latex(law.mean)}, {latex(law.variance)})" for law in self.laws)
         where = rf"$\mu = {law}$"
         if len(self.laws) > 1:
@@ -157,7 +135,7 @@ class Witness:
         return True
 
 
-def name_latex(name: str) -> str:
+def _name_latex(name: str) -> str:
     """Return the name of a parameter as LaTeX."""
     from sympy import Symbol
 
