@@ -70,6 +70,27 @@ class QuadraticInComponents:
 
 
 @dataclass(frozen=True)
+class AffineInQuery:
+    """The kernel, written out in components, is a polynomial in y and x, of degree at most one in x."""
+
+    kernel: Expr
+    x: Any
+    y: Any
+
+    def run(self) -> Checked:
+        """Expand at d = 1, 2 and read off the degrees."""
+        degrees = []
+        for size in (1, 2):
+            draw = Draw(size, seed=3 * size)
+            queries, keys = (symbols(f"{name}0:{size}", real=True) for name in ("x", "y"))
+            values = draw.values(self.kernel, skip=(self.x, self.y))
+            filled = {**values, self.x: Matrix(queries), self.y: Matrix(keys)}
+            polynomial = Poly(explicit(self.kernel, filled, draw.sizes), *queries, *keys)
+            degrees.append(max(sum(powers[:size]) for powers in polynomial.monoms()))
+        return Checked(max(degrees) <= 1, "components at d = 1, 2", f"degree in x: {degrees}")
+
+
+@dataclass(frozen=True)
 class LatticeQuadrature:
     r"""``formula`` equals :math:`\int v(y)e^{s(x,y)}d\mu / \int e^{s(x,y)}d\mu`, μ = N(α, Σ).
 

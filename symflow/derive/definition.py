@@ -5,8 +5,8 @@ from __future__ import annotations
 from sympy import Symbol
 
 from symflow.algebra.latex import latex
-from symflow.derive.checks import QuadraticInComponents, Together
-from symflow.derive.steps import Formula, Step
+from symflow.derive.checks import AffineInQuery, QuadraticInComponents, Together
+from symflow.derive.steps import Check, Formula, Step
 from symflow.derive.velocity.record import argument
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Head, Statement
@@ -16,7 +16,7 @@ NOISE = r"\varepsilon"
 
 def definition(model: AttentionModel, statement: Statement) -> Step:
     """Return the definition of a model as a step."""
-    heads = active_heads(statement)
+    checks = tuple(_check(head, statement) for head in active_heads(statement))
     return Step(
         kind="definition",
         title=model.title,
@@ -24,9 +24,7 @@ def definition(model: AttentionModel, statement: Statement) -> Step:
         formulas=(*_formulas(statement), *_noise(statement)),
         rule="definition",
         reference=statement.reference,
-        check=Together(tuple(QuadraticInComponents(_stated(head)[1], statement.y) for head in heads))
-        if len(heads) != 1
-        else QuadraticInComponents(_stated(heads[0])[1], statement.y),
+        check=checks[0] if len(checks) == 1 else Together(checks),
     )
 
 
@@ -101,6 +99,12 @@ def _formulas(statement: Statement) -> tuple[Formula, ...]:
 def _plus(terms: list[str]) -> str:
     kept = [term for term in terms if term]
     return " + ".join(kept).replace("+ -", "- ") if kept else "0"
+
+
+def _check(head: Head, statement: Statement) -> Check:
+    if head.normalise == "none":
+        return AffineInQuery(head.kernel, statement.x, statement.y)
+    return QuadraticInComponents(head.score, statement.y)
 
 
 def _stated(head: Head) -> tuple[str, object]:

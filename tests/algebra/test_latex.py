@@ -56,6 +56,8 @@ def _document(formulas):
         (BETA / TEMPERATURE * A * X, r"\frac{\beta}{\tau}Ax"),
         (Trace(X.T * Y), r"\langle x, y\rangle"),
         (Trace(X.T * X), r"|x|^{2}"),
+        (Trace(X.T * X) ** 3, r"|x|^{6}"),
+        (Trace(SIGMA) ** 2, r"\operatorname{tr}(\Sigma)^{2}"),
         (BETA * Trace(X.T * Q.T * K * Y) / TEMPERATURE, r"\frac{\beta}{\tau}\,\langle Qx, Ky\rangle"),
         (-Trace((X.T * Q.T - Y.T * K.T) * (Q * X - K * Y)), r"-|Qx-Ky|^{2}"),
         (Trace((BQ.T + X.T * Q.T) * K * Y), r"\langle Qx+b_{q}, Ky\rangle"),

@@ -2,19 +2,22 @@
 
 import mpmath
 import pytest
-from sympy import Identity, Inverse, Matrix, Symbol, Trace, symbols
+from sympy import Identity, Inverse, MatPow, Matrix, Rational, Symbol, Trace, symbols
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.derive.checks import (
     AffineField,
+    AffineInQuery,
     ContinuityEquation,
     LatticeQuadrature,
     QuadraticInComponents,
     RationalPoints,
     Together,
+    lattice_integral,
     lattice_mean,
 )
-from symflow.derive.components import explicit
+from symflow.derive.components import explicit, spelled_out
 from symflow.errors import InputError
 
 d = dimension("d")
@@ -74,6 +77,41 @@ def test_together_fails_with_any_part():
 def test_the_degree_in_components():
     assert QuadraticInComponents(Trace(y.T * A * y) + Trace(b.T * y), y).run().passed
     assert not QuadraticInComponents(Trace(y.T * y) * Trace(b.T * y), y).run().passed
+
+
+def test_the_degree_in_the_query():
+    assert AffineInQuery(Trace(y.T * A * x) * Trace(y.T * y) ** 2 + Trace(b.T * x), x, y).run().passed
+    assert not AffineInQuery(Trace(y.T * A * x) * Trace(b.T * x), x, y).run().passed
+
+
+def test_a_lattice_integral_is_absolute():
+    z = Symbol("z", real=True)
+    with mpmath.workdps(60):
+        found = lattice_integral(-(z**2) / 2 + z, (z,), 50)
+        assert abs(found - mpmath.sqrt(2 * mpmath.pi) * mpmath.exp(mpmath.mpf(1) / 2)) < mpmath.mpf(10) ** -48
+
+
+def test_noise_belongs_to_the_continuity_equation():
+    epsilon = Symbol("epsilon", positive=True)
+    field, spread = b + L * (x - alpha), L * Sigma + Sigma * L.T
+    noisy = spread + 2 * epsilon * Identity(d)
+    assert ContinuityEquation(field, b, noisy, x, alpha, Sigma, epsilon).run().passed
+    assert not ContinuityEquation(field, b, spread, x, alpha, Sigma, epsilon).run().passed
+    assert not ContinuityEquation(field, b, noisy, x, alpha, Sigma).run().passed
+
+
+def test_roots_of_explicit_matrices_are_principal():
+    found = explicit(MatPow(A, Rational(1, 2)), {A: Matrix([[4, 1], [0, 9]])}, {d: 2})
+    assert max(abs(e) for e in found * found - Matrix([[4, 1], [0, 9]])) < Rational(1, 10**50)
+    assert found[0, 0] > 0 and found[1, 1] > 0
+
+
+def test_sums_over_a_family_are_written_out():
+    field, single = FamilySum(L * (x - alpha), (L,), dimension("H")), L * (x - alpha)
+    total = FamilySum(L, (L,), dimension("H"))
+    assert AffineField(field, 0 * b, total, x, alpha).run().passed
+    assert not AffineField(field, 0 * b, L, x, alpha).run().passed
+    assert spelled_out(field, 1).doit() == single.xreplace({L: matrix("L_1", d, d)}).doit()
 
 
 def test_an_affine_field_is_recognised_by_differences():

@@ -80,6 +80,39 @@ def test_a_kernel_that_is_affine_in_both_tokens(score, mean, gradient):
     assert same(derivation.flow.covariance.velocity_gradient, gradient)
 
 
+@pytest.mark.parametrize(
+    ("score", "value", "mean", "gradient"),
+    [
+        ("norm2(y)", "V*y", V * (Trace(moment) * alpha + 2 * Sigma * alpha), ZeroMatrix(d, d)),
+        (
+            "dot(x, A*y)*dot(c, y)",
+            "y",
+            None,
+            (Trace(alpha.T * vector("c", d)) * moment + Sigma * vector("c", d) * alpha.T) * A.T
+            + alpha * vector("c", d).T * Sigma * A.T,
+        ),
+        ("dot(c, y)", "dot(c, y)*y", None, ZeroMatrix(d, d)),
+    ],
+)
+def test_a_kernel_of_higher_degree_in_the_key(score, value, mean, gradient):
+    """Isserlis: E[|y|² y] = (tr Σ + |α|²)α + 2Σα, and E[yyᵀ⟨c, y⟩] by hand."""
+    derivation = gaussian_closure(Attention(score, value=value, normalise="none"))
+    assert derivation.check()
+    assert mean is None or same(derivation.mean_rhs, mean)
+    assert same(derivation.flow.covariance.velocity_gradient, gradient)
+    assert "^{2}^{2}" not in derivation.to_latex()
+
+
+def test_a_degree_beyond_the_theorem_at_hand_is_undecided():
+    with pytest.raises(ClosureUndecided, match="degree"):
+        gaussian_closure(Attention("norm2(y)**5", normalise="none"))
+
+
+def test_a_masked_kernel_of_higher_degree_is_undecided():
+    with pytest.raises(ClosureUndecided, match="degree two in y"):
+        gaussian_closure(Masked(Attention("norm2(y)", normalise="none")))
+
+
 # ---- Sinkhorn --------------------------------------------------------------------------------------
 
 
@@ -133,9 +166,8 @@ def test_the_coupling_solves_its_optimality_equation(size, deficit):
         scale = max(1, mpmath.mnorm(in_digits(sigma)))
         assert mpmath.mnorm(in_digits(residual)) < mpmath.mpf(10) ** -35 * scale
         spread = sigma - H_ * sigma * H_.T
-        assert (
-            min(mpmath.eigsy(in_digits((spread + spread.T) / 2), eigvals_only=True))
-            > -(mpmath.mpf(10) ** -35)
+        assert min(mpmath.eigsy(in_digits((spread + spread.T) / 2), eigvals_only=True)) > -(
+            mpmath.mpf(10) ** -35
         )
 
 

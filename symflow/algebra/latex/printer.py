@@ -153,6 +153,10 @@ class Printer(LatexPrinter):  # type: ignore[misc]
     def _print_Pow(self, expr: Any) -> str:
         if _is_scalar_sum(expr.base) and expr.exp.is_Integer and expr.exp > 0:
             return f"{self._bracket(expr.base)}^{{{expr.exp}}}"
+        if isinstance(expr.base, sympy.Trace) and expr.exp.is_Integer and expr.exp > 0:
+            text = str(self._print(expr.base))
+            if text.endswith("|^{2}"):  # |x|²ⁿ, not a power of a power
+                return f"{text.removesuffix('^{2}')}^{{{2 * expr.exp}}}"
         return str(super()._print_Pow(expr))
 
     # ---- scalars ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from sympy import ZeroMatrix, exp
 
 from symflow.derive.velocity import coupling, polynomial, tilting
 from symflow.derive.velocity.record import AffineVelocity, Setting, undecided
-from symflow.errors import NotAffine, NotQuadratic
+from symflow.errors import NotAffine, NotPolynomial, NotQuadratic
 
 
 def affine_velocity(setting: Setting) -> AffineVelocity:
@@ -30,5 +30,5 @@ def affine_velocity(setting: Setting) -> AffineVelocity:
             raise undecided(setting, "under a mask its weights average over a mixture of Gaussians")
         route = coupling.velocity if head.normalise == "sinkhorn" else tilting.velocity
         return route(setting)
-    except (NotQuadratic, NotAffine) as error:
+    except (NotQuadratic, NotAffine, NotPolynomial) as error:
         raise undecided(setting, str(error)) from error

@@ -1,4 +1,4 @@
-r"""Weights that are a polynomial in y, not normalised: moments of the Gaussian law."""
+"""Weights that are a polynomial in y, not normalised: moments of the Gaussian law."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from sympy import Add, Identity, Integer, MatMul, Mul, Trace, ZeroMatrix
 
 from symflow.algebra.assembly import product, total
 from symflow.algebra.latex import latex
+from symflow.algebra.moments import expectation
 from symflow.algebra.quadratic import QuadraticForm, quadratic_form
 from symflow.algebra.symbols import matrix, vector
+from symflow.algebra.terms import terms
 from symflow.algebra.transposition import transposed
 from symflow.derive.checks import LatticeQuadrature, RationalPoints
 from symflow.derive.steps import Formula, Step
@@ -22,8 +24,9 @@ from symflow.derive.velocity.record import (
     Setting,
     argument,
     running_sum,
+    undecided,
 )
-from symflow.errors import NotQuadratic
+from symflow.errors import InputError, NotAffine, NotPolynomial, NotQuadratic
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,32 @@ class _Kernel:
 
 
 def velocity(setting: Setting) -> AffineVelocity:
-    r"""Return the average of the value :math:`Wy + m` for a kernel :math:`(Bx + c)^\top y + g^\top x + \rho`.
+    """Return the average of the value with a polynomial kernel.
+
+    A kernel that is affine in both tokens needs two moments, which are kept as factors, and under a mask
+    summed over positions; any other is multiplied out.
+
+    Raises
+    ------
+    NotPolynomial, NotQuadratic, NotAffine
+        If the kernel is not a polynomial, or the average is not affine in x.
+    ClosureUndecided
+        If the degree is too high.
+    """
+    try:
+        return _by_two_moments(setting)
+    except (NotQuadratic, NotAffine):
+        if setting.statement.positions is not None:
+            raise
+        return _multiplied_out(setting)
+
+
+def _by_two_moments(setting: Setting) -> AffineVelocity:
+    r"""Return the average of the value :math:`Wy + m`, kernel :math:`(Bx + c)^\top y + g^\top x + \rho`.
 
     .. math:: (WM_2 + mM_1^\top)(Bx + c) + (WM_1 + mM_0)(g^\top x + \rho)
 
     with the moments :math:`M_2 = E[yy^\top]`, :math:`M_1 = E[y]`, :math:`M_0 = 1`, or their running sums.
-
-    Raises
-    ------
-    NotQuadratic, NotAffine
-        If the kernel is not of this form, or the value not affine.
     """
     form = quadratic_form(setting.head.kernel, setting.x, setting.y)
     kernel = _kernel(setting, form)
@@ -78,6 +97,50 @@ def velocity(setting: Setting) -> AffineVelocity:
     used = () if running is None else _used(running, derived)
     steps = (_decomposition(setting, kernel), _velocity_step(setting, derived.field, used))
     return replace(derived, steps=steps, running=used)
+
+
+def _multiplied_out(setting: Setting) -> AffineVelocity:
+    """Return the average of a polynomial of higher degree, by Isserlis' theorem."""
+    integrand = setting.head.kernel * setting.scaled_value()
+    try:
+        average = expectation(integrand, setting.y, setting.alpha, setting.sigma)
+    except NotPolynomial:
+        raise
+    except InputError as error:  # of too high a degree
+        raise undecided(setting, str(error)) from error
+    rows, cols = setting.sigma.shape
+    parts = [_split(*term, setting.x) for term in terms(average, (setting.sigma,))]
+    linear = total(ZeroMatrix(rows, cols), *(part for part, of_x in parts if of_x))
+    rest = total(ZeroMatrix(rows, 1), *(part for part, of_x in parts if not of_x))
+    derived = setting.velocity(
+        field=total(product(linear, setting.x), rest),
+        constant=total(product(linear, setting.alpha), rest),
+        linear=linear,
+    )
+    return replace(derived, steps=(_velocity_step(setting, derived.field, (), True),))
+
+
+def _split(coefficient: Any, factors: tuple[Any, ...], x: Any) -> tuple[Any, bool]:
+    """Return M and True for a term Mx, also where x stands in a scalar ``uᵀx``; a term without x and False.
+
+    Raises
+    ------
+    NotAffine
+        If the term is not affine in x.
+    """
+    inner = [f for f in Mul.make_args(coefficient) if f.has(x)]
+    outer = [f for f in factors if f.has(x)]
+    if not inner and not outer:
+        return MatMul(coefficient, *factors).doit(deep=False), False
+    if not inner and outer == [x] and factors[-1] == x:
+        return MatMul(coefficient, *(factors[:-1] or [Identity(x.rows)])).doit(deep=False), True
+    if len(inner) == 1 and isinstance(inner[0], Trace) and not outer:
+        word = inner[0].arg if inner[0].arg.args[-1] == x else transposed(inner[0].arg)
+        row = word.args[:-1]
+        if word.args[-1] == x and not any(letter.has(x) for letter in row):
+            return MatMul(coefficient / inner[0], *factors, *row).doit(deep=False), True
+    term = MatMul(coefficient, *factors)
+    raise NotAffine(f"the average is not affine in {x}: the term {term} is left over", term)
 
 
 def _field(kernel: _Kernel, left: Any, right: Any, at: Any) -> Any:
@@ -144,16 +207,16 @@ def _decomposition(setting: Setting, kernel: _Kernel) -> Step:
     )
 
 
-def _velocity_step(setting: Setting, field: Any, running: Running) -> Step:
+def _velocity_step(setting: Setting, field: Any, running: Running, multiplied_out: bool = False) -> Step:
     own = field.xreplace({symbol: part.xreplace({WEIGHT: Integer(1)}) for symbol, part in running})
     states = (setting.alpha, setting.sigma)
     sums = (Formula(latex(symbol), running_sum(WEIGHT, part, states)) for symbol, part in running)
     return Step(
         kind="step",
         title="The velocity field",
-        statement=_moments_in_words(running),
+        statement=_moments_in_words(running, multiplied_out),
         formulas=(Formula(f"{setting.label}{argument(setting.statement)}", field), *sums),
-        rule="moments of a Gaussian law",
+        rule="moments of a Gaussian law" + " (Isserlis' theorem)" * multiplied_out,
         reference="",
         check=LatticeQuadrature(
             Integer(0),
@@ -166,7 +229,13 @@ def _velocity_step(setting: Setting, field: Any, running: Running) -> Step:
     )
 
 
-def _moments_in_words(running: Running) -> str:
+def _moments_in_words(running: Running, multiplied_out: bool) -> str:
+    if multiplied_out:
+        return (
+            r"The mean of a product of centred Gaussian factors is the sum over all pairings of products "
+            r"of covariances. Multiplied out with $y = \alpha + z$, where $z$ has the law "
+            r"$\mathcal{N}(0,\Sigma)$,"
+        )
     if not running:
         moments = r"$\int y\,d\mu = \alpha$ and $\int yy^{\top}d\mu = \Sigma + \alpha\alpha^{\top}$"
         return rf"By the moments {moments} of $\mu = \mathcal{{N}}(\alpha,\Sigma)$,"
