@@ -110,6 +110,28 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
             "and tends to the largest X with 0 ⪯ X ⪯ covariance(0) and ({directions}) X = 0"
         ),
     ),
+    "decoupled": (
+        ("score", "value", "mean_rhs", "slope"),
+        (
+            "Sinkhorn attention with score {score} and value {value}: every law with finite second moments "
+            "has mean' = {mean_rhs} and covariance' = W Cᵀ + C Wᵀ, W = {slope}, and the cross-covariance C "
+            "of query and key under the optimal coupling stays the same when the law is translated"
+        ),
+    ),
+    "cost-gradient": (
+        ("coupling", "scores", "gradient", "stationarity"),
+        (
+            "Φ = −½ tr(M C) − ¼ log det(Σ − C Σ⁻¹ C) + ¼ log det Σ at C = {coupling}, M = {scores} has the "
+            "gradient {gradient} in Σ and ½ ({stationarity}) in C"
+        ),
+    ),
+    "bures-flow": (
+        ("coupling", "scores", "gradient", "cov_rhs"),
+        (
+            "covariance' = {cov_rhs} = −2(Σ G + G Σ), G = {gradient} the gradient in Σ of half the entropic "
+            "self-transport cost over ε, with M = {scores} = A/ε and optimal cross-covariance {coupling}"
+        ),
+    ),
 }
 
 #: fields that hold scalars; every other field except the two sides of an equality holds a matrix

@@ -260,7 +260,7 @@ FACTS = (
         r"$0 \preceq X \preceq \Sigma(0)$ and $KX = 0$: $R\Pi R^\top$ for $\Sigma(0) = RR^\top$ and the "
         r"projector $\Pi$ on $\ker(KR)$; its rank is $\dim\ker K$ if $\Sigma(0) \succ 0$.",
         ("a maximal solution", "Σ(t) = ΦΣ(0)Φᵀ", "the form of the equation", "W(T) ≻ 0 for T ⪰ 0"),
-        "Anderson and Trapp, Shorted operators II, SIAM J. Appl. Math. 28 (1975), Theorem 1; "
+        "Anderson and Trapp, Shorted operators II, SIAM J. Appl. Math. 28 (1975), 60–71; "
         f"{_HARTMAN}, Theorem II.3.1",
         _shorted_limit,
         ("weight", "argument", "gain"),

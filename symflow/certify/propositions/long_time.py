@@ -255,4 +255,37 @@ PROPOSITIONS: tuple[Proposition, ...] = (
             "l2": _same_limit("l2", _l2("(-K)", "eye(d)")),
         },
     ),
+    LongTime(
+        "CACP25/sinkhorn-decoupling",
+        "Sinkhorn attention with epsilon > 0; every law with finite second moments, Gaussian or not",
+        {"Q": ("k", "d"), "K": ("k", "d"), "V": ("d", "d"), "epsilon": (), "h": ("d",)},
+        {
+            "relation": "decoupled",
+            "score": "dot(Q*x, K*y)/epsilon",
+            "value": "V*y/epsilon",
+            "mean_rhs": "V*alpha/epsilon",
+            "slope": "V/epsilon",
+        },
+        signs={"epsilon": "positive"},
+    ),
+    LongTime(
+        "CACP25/sinkhorn-bures-flow",
+        "Sinkhorn attention with V = A symmetric, M = A/epsilon; every covariance ≻ 0; C the optimal "
+        "cross-covariance, C = Sigma*M*S with S = Sigma - C*inv(Sigma)*C ≻ 0",
+        dict.fromkeys(("M", "C", "S", "H"), ("d", "d")),
+        {
+            "relation": "bures-flow",
+            "coupling": "C",
+            "scores": "M",
+            "gradient": "-(inv(S) - inv(Sigma) + inv(Sigma)*C*inv(S)*C*inv(Sigma))/4",
+            "cov_rhs": "M*C + C*M",
+        },
+        {
+            "covariance sign": {"relation": "definite", "matrix": "Sigma"},
+            "residual sign": {"relation": "definite", "matrix": "S"},
+            "residual": {"relation": "equal", "left": "S", "right": "Sigma - C*inv(Sigma)*C"},
+            "optimality": {"relation": "equal", "left": "C", "right": "Sigma*M*S"},
+        },
+        symmetric=("M", "C", "S", "H"),
+    ),
 )

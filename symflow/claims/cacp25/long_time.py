@@ -33,7 +33,7 @@ METHOD = "identity-chain"
 _STRENGTH = Symbol("a", positive=True)
 
 
-def _moments(model: Any, given: Iterable[str] | None = None) -> tuple[Moments, dict[str, Any]]:
+def derived_moments(model: Any, given: Iterable[str] | None = None) -> tuple[Moments, dict[str, Any]]:
     """Return the derived moment equations and the parameters by name."""
     flow = gaussian_closure(model, given).flow
     (mean, covariance), (mean_rhs, cov_rhs) = flow.states, flow.drift
@@ -45,29 +45,29 @@ def _moments(model: Any, given: Iterable[str] | None = None) -> tuple[Moments, d
 
 
 def _bounded_positive() -> Certificate:
-    system, given = _moments(Softmax())
+    system, given = derived_moments(Softmax())
     return prove_bounded_positive("CACP25/bounded-positive", system, given["V"], given["A"])
 
 
 def _limit_zero_positive() -> Certificate:
-    system, given = _moments(Softmax())
+    system, given = derived_moments(Softmax())
     return prove_decay("CACP25/limit-zero-positive", system, given["V"], given["A"], _STRENGTH)
 
 
 def _blow_up_positive() -> Certificate:
-    system, given = _moments(Softmax())
+    system, given = derived_moments(Softmax())
     return prove_escape("CACP25/blow-up-positive", system, given["V"], given["A"], _STRENGTH)
 
 
 def _bounded_adjoint() -> Certificate:
-    system, given = _moments(Softmax())
+    system, given = derived_moments(Softmax())
     weight = matrix("P", system.size, system.size)
     adjoint = system.replaced({given["A"]: -1 * given["V"].T * weight})
     return prove_bounded_adjoint("CACP25/bounded-adjoint", adjoint, given["V"], weight)
 
 
 def _resolvent(claim: str, *, limit: bool) -> Certificate:
-    system, given = _moments(Softmax())
+    system, given = derived_moments(Softmax())
     root = matrix("R", system.size, dimension("r"))
     return prove_resolvent(claim, system, given["V"], given["A"], root, limit=limit)
 
@@ -81,7 +81,7 @@ def _low_rank_limit_commuting() -> Certificate:
 
 
 def _l2_no_blow_up() -> Certificate:
-    system, given = _moments(L2())
+    system, given = derived_moments(L2())
     left = matrix("P", system.size, given["K"].shape[0])
     bounds = tuple(Symbol(name, nonnegative=True) for name in "vqp")
     matrices = (given["V"], given["Q"], given["K"], left)
@@ -100,7 +100,7 @@ def _l2_same_limit(*, deadline: Deadline) -> Verdict:
     parts = {}
     for part, model in (("softmax", Softmax()), ("l2", L2())):
         deadline.check()
-        parts[part] = _same_limit(claim, part, *_moments(model, given))
+        parts[part] = _same_limit(claim, part, *derived_moments(model, given))
     return replayed(join_parts(claim, parts), deadline)
 
 
