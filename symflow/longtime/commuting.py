@@ -40,7 +40,8 @@ from symflow.derive.steps import Formula
 from symflow.longtime.assemble import steps_of
 from symflow.longtime.checks import Holds, SolvesClosedEquations
 from symflow.longtime.curve import Array, ClosedForm, Mean, RationalCurve, plain_clock
-from symflow.longtime.quadratic import QuadraticFlow, mean_is_homogeneous, quadratic_flow
+from symflow.longtime.projector import limit_on_kernel
+from symflow.longtime.quadratic import QuadraticFlow, mean_is_homogeneous, quadratic_flow, scalar_value
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Bound, Criterion, Hypothesis, LongTime
 
@@ -124,7 +125,7 @@ def _blow_up(data: _Data) -> LongTime:
 def _converges(data: _Data) -> LongTime:
     factor = data.factor
     null = kernel(data.reduced) if factor.rank else identity(0)
-    limit = _limit(data, null)
+    limit = limit_on_kernel(factor, null, data.exact.dim)
     rank = int(null.ncols())
     criterion = _criterion(
         data,
@@ -152,25 +153,13 @@ def _converges(data: _Data) -> LongTime:
     )
 
 
-def _limit(data: _Data, null: RationalMatrix) -> RationalMatrix:
-    r"""Return :math:`LN(N^\top D^{-1}N)^{-1}N^\top L^\top`."""
-    L, d = data.factor.L, data.exact.dim
-    if not null.ncols():
-        return data.exact.sigma * fmpq(0)
-    weights = diagonal([1 / value for value in data.factor.D])
-    middle = (null.transpose() * weights * null).inv()
-    limit = L * null * middle * null.transpose() * L.transpose()
-    assert limit.nrows() == d
-    return limit
-
-
 def _direction(data: _Data, top: AlgebraicNumber) -> Any:
     r"""Return the limit of Σ/tr Σ: the projector formula of the limit for the top eigenspace."""
     if not top.is_rational:
         return _ball_direction(data, top)
     inverse = diagonal([1 / value for value in data.factor.D])
     shifted = data.reduced - inverse * fmpq(top.fraction())
-    limit = _limit(data, kernel(shifted))
+    limit = limit_on_kernel(data.factor, kernel(shifted), data.exact.dim)
     return to_sympy(limit * (1 / trace(limit)))
 
 
@@ -201,8 +190,7 @@ def _ball_direction(data: _Data, top: AlgebraicNumber) -> BallMatrix:
 
 
 def _criterion(data: _Data, last: Hypothesis) -> Criterion:
-    scalar = all(is_zero(V - identity(data.exact.dim) * V[0, 0]) for V, _ in data.flow.pairs)
-    how = "scalar" if scalar else "rational arithmetic"
+    how = "multiples of the identity" if scalar_value(data.flow) else "rational arithmetic"
     hypotheses = (
         Hypothesis(r"$V_h\Sigma_0 = \Sigma_0V_h$ and $V_hS = SV_h$ for every head", how),
         Hypothesis(rf"$\operatorname{{rank}}\Sigma_0 = {data.factor.rank}$", "rational elimination"),

@@ -22,6 +22,7 @@ from symflow.algebra.exact.rational import (
     fmpq,
     fractions,
     identity,
+    rational_matrix,
 )
 from symflow.errors import InputError
 
@@ -97,19 +98,37 @@ class RationalCurve:
             value = value * s + matrix
         return value
 
-    def to_sympy(self, s: Expr) -> Any:
-        """Return the matrix with entries in lowest terms in s."""
+    def entries(self) -> list[tuple[Any, Any]]:
+        """Return numerator and denominator (``flint.fmpq_poly``) of every entry in lowest terms, by rows."""
         from flint import fmpq_poly
 
         d = self.coefficients[0].nrows()
         q = fmpq_poly(list(self.denominator))
-        entries = []
+        reduced = []
         for i in range(d):
             for j in range(d):
                 p = fmpq_poly([matrix[i, j] for matrix in self.coefficients])
                 common = p.gcd(q)
-                entries.append(_sympy_polynomial(p // common, s) / _sympy_polynomial(q // common, s))
-        return ImmutableMatrix(d, d, entries)
+                reduced.append((p // common, q // common))
+        return reduced
+
+    def to_sympy(self, s: Expr) -> Any:
+        """Return the matrix with entries in lowest terms in s."""
+        d = self.coefficients[0].nrows()
+        return ImmutableMatrix(
+            d, d, [_sympy_polynomial(p, s) / _sympy_polynomial(q, s) for p, q in self.entries()]
+        )
+
+    def limit(self) -> RationalMatrix | None:
+        """Return the limit for s → ∞, None where an entry grows."""
+        d = self.coefficients[0].nrows()
+        limits = []
+        for p, q in self.entries():
+            if p.degree() > q.degree():
+                return None
+            same = p.degree() == q.degree()
+            limits.append(p.leading_coefficient() / q.leading_coefficient() if same else fmpq(0))
+        return rational_matrix([limits[i * d : (i + 1) * d] for i in range(d)])
 
 
 @dataclass(frozen=True, eq=False)

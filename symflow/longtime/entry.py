@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from symflow.algebra.exact.rational import is_zero
 from symflow.longtime.assemble import undecided
 from symflow.longtime.commuting import commuting
+from symflow.longtime.fractional import fractional
+from symflow.longtime.growth import bounded_gradient
+from symflow.longtime.layer import layer
+from symflow.longtime.line import line
+from symflow.longtime.linear import uncentred
 from symflow.longtime.lyapunov import lyapunov
+from symflow.longtime.modes import modes
+from symflow.longtime.noise import noise
 from symflow.longtime.plane import plane
 from symflow.longtime.radial import radial
 from symflow.longtime.reading import ExactProblem, read_exactly
@@ -18,8 +26,14 @@ from symflow.longtime.validated import validated
 _CRITERIA: tuple[Callable[[ExactProblem], LongTime | None], ...] = (
     commuting,
     radial,
+    line,
+    layer,
     plane,
+    modes,
+    fractional,
+    noise,
     lyapunov,
+    bounded_gradient,
     validated,
 )
 
@@ -65,7 +79,21 @@ def long_time(model: Any, initial: Any, params: Any) -> LongTime:
     ('1', 1)
     """
     exact = read_exactly(model, initial, params)
+    return uncentred(exact, _decide) or _decide(exact)
+
+
+def _decide(exact: ExactProblem) -> LongTime:
     for criterion in _CRITERIA:
         if (result := criterion(exact)) is not None:
             return result
-    return undecided(exact, "no criterion applies to these parameters")
+    return undecided(exact, _open_question(exact))
+
+
+def _open_question(exact: ExactProblem) -> str:
+    """Return what kept every criterion from applying."""
+    if any(not is_zero(head.C) for head in exact.heads):
+        return (
+            "no exact solution is recognised, and the quadratic part C of the score is singular, "
+            "so that growth is not bounded by an exponential"
+        )
+    return "no criterion applies to these parameters"

@@ -15,6 +15,7 @@ from symflow.algebra.exact.rational import (
     fractions,
     inertia,
     is_symmetric,
+    is_zero,
     number_of,
     symmetric_part,
     to_sympy,
@@ -24,7 +25,7 @@ from symflow.algebra.exact.rational import (
 from symflow.derive.steps import Formula
 from symflow.longtime.assemble import steps_of
 from symflow.longtime.checks import Holds
-from symflow.longtime.quadratic import quadratic_flow
+from symflow.longtime.quadratic import quadratic_heads
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Bound, Criterion, Hypothesis, LongTime
 
@@ -56,8 +57,8 @@ class Weighted:
 
 def weighted(exact: ExactProblem) -> Weighted | None:
     """Return the data of the criterion for heads that share one symmetric definite V, else None."""
-    flow = quadratic_flow(exact)
-    if flow is None:
+    flow = quadratic_heads(exact)
+    if flow is None or not is_zero(exact.W):
         return None
     V = flow.pairs[0][0]
     if not is_symmetric(V) or any(other != V for other, _ in flow.pairs):
@@ -73,7 +74,7 @@ def weighted(exact: ExactProblem) -> Weighted | None:
 def lyapunov(exact: ExactProblem) -> LongTime | None:
     """Return that the law exists for all times, and decays where A + Aᵀ ≺ 0; None where it does not apply."""
     data = weighted(exact)
-    if data is None:
+    if data is None or exact.diffusion != 0:
         return None
     signs = inertia(data.growth)
     if signs.positive:

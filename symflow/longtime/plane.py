@@ -9,20 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import exp, sqrt, tanh
-
 from symflow.algebra.exact.numbers import (
     AlgebraicNumber,
-    Ball,
     BallMatrix,
     matrix_latex,
     rational_latex,
-    real_root_at,
 )
 from symflow.algebra.exact.rational import (
     RationalMatrix,
     fmpq,
-    fraction,
     fractions,
     is_zero,
     number_of,
@@ -30,11 +25,12 @@ from symflow.algebra.exact.rational import (
 )
 from symflow.derive.steps import Formula
 from symflow.longtime.assemble import steps_of
-from symflow.longtime.checks import Holds, SolvesClosedEquations
-from symflow.longtime.curve import TIME, Clock, ClosedForm, RationalCurve, sample_points
+from symflow.longtime.checks import SolvesClosedEquations
+from symflow.longtime.curve import ClosedForm, RationalCurve
 from symflow.longtime.quadratic import quadratic_flow
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Bound, Criterion, Hypothesis, LongTime
+from symflow.longtime.riccati import Riccati
 
 _BITS = 256
 _STATEMENT = (
@@ -54,13 +50,7 @@ _STATEMENT = (
 class _Data:
     exact: ExactProblem
     S: RationalMatrix
-    q: tuple[Any, Any, Any]
-
-    @property
-    def square(self) -> Any:
-        """4ω²."""
-        q0, q1, q2 = self.q
-        return q1 * q1 - 4 * q0 * q2
+    q: Riccati
 
 
 def plane(exact: ExactProblem) -> LongTime | None:
@@ -73,29 +63,11 @@ def plane(exact: ExactProblem) -> LongTime | None:
     q1 = start[0, 0] * S[1, 1] + start[1, 1] * S[0, 0] - 2 * start[0, 1] * S[0, 1]
     if q0 == 0:
         return None  # constant, which is radial
-    data = _Data(exact, S, (q0, q1, q2))
-    root = _first_root(data)
+    data = _Data(exact, S, Riccati(q0, q1, q2))
+    root = data.q.limit()
     if root is not None:
         return _converges(data, root)
-    return _blow_up(data) if q2 > 0 else _grows(data)
-
-
-def _first_root(data: _Data) -> AlgebraicNumber | None:
-    """Return the smallest positive root of q; q(0) > 0."""
-    from flint import ctx, fmpq_poly
-
-    q0, q1, q2 = data.q
-    if q2 >= 0 and q1 >= 0:
-        return None
-    # 2q₀/(−q₁ + √Δ) is the smallest positive root in every remaining case
-
-    def enclosure(bits: int) -> Any:
-        from flint import arb
-
-        with ctx.workprec(bits + 32):
-            return 2 * arb(q0) / (-arb(q1) + arb(data.square).sqrt())
-
-    return real_root_at(fmpq_poly([q0, q1, q2]), enclosure)
+    return _grows(data) if q2 == 0 else _blow_up(data)
 
 
 def _converges(data: _Data, root: AlgebraicNumber) -> LongTime:
@@ -130,16 +102,8 @@ def _limit(data: _Data, root: AlgebraicNumber) -> Any:
 
 
 def _blow_up(data: _Data) -> LongTime:
-    from flint import arb, ctx
-
-    q1, square = data.q[1], data.square
-    t_star: AlgebraicNumber | Ball
-    if square == 0:
-        t_star = AlgebraicNumber.rational(2 / fraction(q1))
-    else:
-        with ctx.workprec(_BITS):
-            omega = arb(square).sqrt() / 2
-            t_star = Ball.of((2 * omega / arb(q1)).atanh() / omega)
+    t_star = data.q.blow_up()
+    assert t_star is not None  # q₂ > 0 and no positive root
     hypothesis = Hypothesis(r"$q_2 > 0$ and $q$ has no positive root", "rational arithmetic")
     closed = _closed_form(data, float(t_star))
     formulas = (*_shown(closed), Formula("t^*", t_star.to_latex()))
@@ -168,7 +132,7 @@ def _grows(data: _Data) -> LongTime:
         direction=to_sympy(data.S * (1 / (data.S[0, 0] + data.S[1, 1]))),
         global_in_time=True,
         bounds=(
-            Bound(r"s(t) = q_0(e^{q_1t}-1)/q_1", {"q0": number_of(data.q[0]), "q1": number_of(data.q[1])}),
+            Bound(r"s(t) = q_0(e^{q_1t}-1)/q_1", {"q0": number_of(data.q.q0), "q1": number_of(data.q.q1)}),
         ),
         witnesses=_witnesses(data),
         reason="no blow-up, and no limit: the covariance grows exponentially",
@@ -176,7 +140,7 @@ def _grows(data: _Data) -> LongTime:
 
 
 def _told(data: _Data, hypothesis: Hypothesis, closed: ClosedForm, formulas: Any) -> tuple[Criterion, Any]:
-    values = ", ".join(rf"q_{i} = {rational_latex(value)}" for i, value in enumerate(data.q))
+    values = ", ".join(rf"q_{i} = {rational_latex(value)}" for i, value in enumerate(data.q.coefficients))
     hypotheses = (
         Hypothesis(r"$d = 2$ and every $A_h$ is skew-symmetric", "rational arithmetic"),
         Hypothesis(rf"${values}$, $S = {matrix_latex(data.S)}$", "rational arithmetic"),
@@ -184,56 +148,18 @@ def _told(data: _Data, hypothesis: Hypothesis, closed: ClosedForm, formulas: Any
     )
     criterion = Criterion("skew-plane", _STATEMENT, "", hypotheses)
     lemma = SolvesClosedEquations(data.exact, closed.curve, closed.clock)
-    return criterion, steps_of(data.exact, criterion, lemma, formulas, _clock_check(data))
+    return criterion, steps_of(data.exact, criterion, lemma, formulas, data.q.check())
 
 
 def _closed_form(data: _Data, ends: float | None) -> ClosedForm:
-    q0, q1, q2 = (number_of(value) for value in data.q)
-    omega = sqrt(number_of(data.square)) / 2
-    if omega == 0:
-        expression = q0 * TIME / (1 - q1 * TIME / 2)
-    elif q2 == 0:
-        expression = q0 * (exp(q1 * TIME) - 1) / q1
-    else:
-        expression = q0 * tanh(omega * TIME) / (omega - q1 * tanh(omega * TIME) / 2)
     curve = RationalCurve.line(data.exact.sigma, data.S)
-    return ClosedForm(
-        curve,
-        Clock(expression, data.q),
-        ends,
-        None,
-        r"\Sigma(t) = \Sigma_0 + s(t)S, \qquad \dot s = \det(\Sigma_0+sS)",
-    )
+    formula = r"\Sigma(t) = \Sigma_0 + s(t)S, \qquad \dot s = \det(\Sigma_0+sS)"
+    return ClosedForm(curve, data.q.clock(), ends, None, formula)
 
 
 def _shown(closed: ClosedForm) -> tuple[Formula, ...]:
     return Formula(r"\Sigma(t)", r"\Sigma_0 + s(t)\,S"), Formula("s(t)", closed.clock.expression)
 
 
-def _clock_check(data: _Data) -> Holds:
-    """Return the check that the stated s(t) solves ṡ = q(s), by power series of balls at several times."""
-
-    def test() -> bool:
-        from flint import arb, arb_series, ctx
-
-        q0, q1, q2 = (arb(value) for value in data.q)
-        with ctx.workprec(_BITS):
-            omega = arb(data.square).sqrt() / 2
-            for point in sample_points(4):
-                t = arb_series([arb(point), 1], 2)
-                if data.square == 0:
-                    s = q0 * t / (1 - q1 * t / 2)
-                else:
-                    e = (2 * omega * t).exp()
-                    turned = (e - 1) / (e + 1)
-                    s = q0 * turned / (omega - q1 * turned / 2)
-                value, slope = s.coeffs()[:2]
-                if not slope.overlaps(q0 + q1 * value + q2 * value * value):
-                    return False
-        return True
-
-    return Holds(test, "power series in ball arithmetic", f"ṡ = q(s) at four times, {_BITS} bits")
-
-
 def _witnesses(data: _Data) -> dict[str, Any]:
-    return {"S": fractions(data.S), "q": [number_of(value) for value in data.q]}
+    return {"S": fractions(data.S), "q": [number_of(value) for value in data.q.coefficients]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symflow.algebra.exact.rational import RationalMatrix, is_zero, symmetric_part, zeros
+from symflow.algebra.exact.rational import RationalMatrix, identity, is_zero, symmetric_part, zeros
 from symflow.longtime.reading import ExactHead, ExactProblem
 
 
@@ -46,6 +46,11 @@ def quadratic_flow(exact: ExactProblem) -> QuadraticFlow | None:
     """
     if exact.diffusion != 0 or not is_zero(exact.W):
         return None
+    return quadratic_heads(exact)
+
+
+def quadratic_heads(exact: ExactProblem) -> QuadraticFlow | None:
+    """Return the quadratic part of the equation beside a layer and noise, None where the heads have none."""
     if not exact.heads or not all(_is_quadratic(head, exact) for head in exact.heads):
         return None
     return QuadraticFlow(tuple((head.M, head.B) for head in exact.heads), exact.dim)
@@ -59,6 +64,18 @@ def _is_quadratic(head: ExactHead, exact: ExactProblem) -> bool:
     without_mean = is_zero(exact.alpha) and is_zero(head.m) and is_zero(exact.shift)
     bilinear = head.kernel == "score" and is_zero(head.c) and head.rest_is_zero
     return head.normalise == "none" and bilinear and without_mean
+
+
+def covariance_is_autonomous(exact: ExactProblem) -> bool:
+    """Whether the mean does not enter the equation of the covariance, or stays zero."""
+    constants = (exact.shift, *(head.c for head in exact.heads), *(head.m for head in exact.heads))
+    stays = is_zero(exact.alpha) and all(is_zero(constant) for constant in constants)
+    return stays or all(head.normalise != "none" for head in exact.heads)
+
+
+def scalar_value(flow: QuadraticFlow) -> bool:
+    """Whether every V_h is a multiple of the identity."""
+    return all(is_zero(V - identity(flow.dim) * V[0, 0]) for V, _ in flow.pairs)
 
 
 def mean_is_homogeneous(exact: ExactProblem) -> bool:

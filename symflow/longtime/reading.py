@@ -91,6 +91,21 @@ class ExactProblem:
         mean, cov = (evaluate(self._expanded(e), values, self._sizes) for e in flow.drift)
         return rational_matrix(mean), rational_matrix(cov)
 
+    def velocity_gradient(self) -> RationalMatrix | None:
+        """Return L at the initial law from the derived formula, None where its value is irrational."""
+        flow = self.derivation.flow
+        if flow.covariance is None:
+            return None
+        mean, cov = flow.states
+        point = {mean.name: fractions(self.alpha), cov.name: fractions(self.sigma)}
+        values = {**_flat(self.values, self._stacked), **point}
+        try:
+            return rational_matrix(
+                evaluate(self._expanded(flow.covariance.velocity_gradient), values, self._sizes)
+            )
+        except InputError:
+            return None
+
     @property
     def _sizes(self) -> dict[str, int]:
         return _sizes(self.problem)
@@ -172,24 +187,26 @@ def _values(problem: Problem, params: Mapping[str, Any], notes: list[str]) -> Va
     model = problem.model
     scalars = {"beta": model.beta, "temperature": model.temperature, "diffusion": model.diffusion}
     values: Values = {}
+    stacked = frozenset(problem.statement.stacked)
     for symbol in problem.statement.parameters:
         name = symbol.name
         if name in params:
-            values[name] = _exact(params[name], symbol, notes)
+            values[name] = _exact(params[name], symbol, stacked, notes)
         elif isinstance(symbol, MatrixSymbol):
-            values[name] = _exact(problem.values[name], symbol, notes)  # a bias that was not given
+            values[name] = _exact(problem.values[name], symbol, stacked, notes)  # a bias that was not given
         else:
             exact = exact_scalar(name, scalars[name], allow_zero=True)
             values[name] = _entry(exact, name, notes)
     return values
 
 
-def _exact(raw: Any, symbol: Any, notes: list[str]) -> Any:
+def _exact(raw: Any, symbol: Any, stacked: frozenset[str], notes: list[str]) -> Any:
     """Return a parameter as nested lists of fractions, a vector as one column."""
     if callable(raw) and not hasattr(raw, "__array__") and not hasattr(raw, "shape"):
         raise InputError(f"{symbol.name} is a function of time; long_time needs constant parameters")
     array = np.array(listed(raw, symbol.name), dtype=object)
-    if isinstance(symbol, MatrixSymbol) and symbol.shape[1] == 1 and array.shape[-1:] != (1,):
+    axes = 2 + (symbol.name in stacked)
+    if isinstance(symbol, MatrixSymbol) and symbol.shape[1] == 1 and array.ndim == axes - 1:
         array = array[..., None]
     read = np.vectorize(lambda entry: _entry(entry, symbol.name, notes), otypes=[object])
     exact = read(array).tolist()

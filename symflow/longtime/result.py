@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from symflow.algebra.exact.numbers import AlgebraicNumber, Ball
 from symflow.derive.derivation import Derivation
-from symflow.longtime.curve import ClosedForm
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,27 @@ class Bound:
     constants: dict[str, Any] = field(default_factory=dict)
 
 
+class Form(Protocol):
+    """A closed form: callable at a time, and printable."""
+
+    def __call__(self, t: float) -> tuple[Any, Any]:
+        """Return (mean or None, covariance) at a time."""
+        ...
+
+    def to_latex(self) -> str:
+        """Return the formulas in LaTeX."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class LongTime:
     r"""The fate of a Gaussian law.
 
     Attributes
     ----------
-    closed_form : ClosedForm or None
+    closed_form : Form or None
+        ``closed_form(t)`` → (mean, cov); a :class:`~symflow.longtime.curve.ClosedForm` has ``Sigma(t)`` and
+        ``alpha(t)`` in SymPy too.
     limit : SymPy matrix, BallMatrix or None
         :math:`\lim_{t\to\infty}\Sigma(t)`; ``np.array(limit, float)`` works.
     limit_rank : int or None
@@ -68,6 +81,8 @@ class LongTime:
         Limit of Σ/tr Σ where Σ itself has none.
     blow_up_time : AlgebraicNumber, Ball or None
         Never a plain float; ``float()`` works.
+    steady_state : SymPy matrix, BallMatrix or None
+        With noise: the covariance that does not move; ``reason`` says where none exists.
     global_in_time : bool or None
         Whether the covariance exists for all times; None where that is open.
     criterion : Criterion or None
@@ -83,11 +98,12 @@ class LongTime:
 
     derivation: Derivation
     criterion: Criterion | None = None
-    closed_form: ClosedForm | None = None
+    closed_form: Form | None = None
     limit: Any = None
     limit_rank: int | None = None
     direction: Any = None
     blow_up_time: AlgebraicNumber | Ball | None = None
+    steady_state: Any = None
     global_in_time: bool | None = None
     bounds: tuple[Bound, ...] = ()
     witnesses: dict[str, Any] = field(default_factory=dict)

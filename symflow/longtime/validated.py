@@ -9,9 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from symflow.algebra.exact.numbers import Ball, BallMatrix
 from symflow.algebra.exact.rational import fractions, is_zero, to_sympy, zeros
 from symflow.derive.steps import Checked, Formula
+from symflow.integrate.gaussian import Gaussian
+from symflow.integrate.solve import solve
 from symflow.longtime.assemble import steps_of, undecided
 from symflow.longtime.projective import ORDER, PRECISION, Field, State, StepFailed, advance, start
 from symflow.longtime.quadratic import QuadraticFlow, quadratic_flow
@@ -157,13 +161,11 @@ class _Reintegrated:
 
     def run(self) -> Checked:
         """Integrate with the general solver and compare its blow-up time, or its decay."""
-        from symflow.integrate.solve import solve
-
         problem = self.exact.problem
-        names = problem.given
-        params = {name: problem.values[name] for name in names}
+        params = {name: problem.values[name] for name in problem.given}
+        initial = Gaussian(np.zeros(self.exact.dim), np.array(fractions(self.exact.sigma), dtype=float))
         end = 2 * float(self.found.time().mid()) if self.found.blows_up else float(self.found.state.t.mid())
-        run = solve(problem.model, problem.initial, params, (0.0, max(end, 1.0)), rtol=1e-10, atol=1e-13)
+        run = solve(problem.model, initial, params, (0.0, max(end, 1.0)), rtol=1e-10, atol=1e-13)
         if not self.found.blows_up:
             return Checked(run.status == "finished", "the compiled flow", f"finished at t = {run.t[-1]:.4g}")
         t_star = run.t_star

@@ -159,6 +159,13 @@ class AlgebraicNumber:
         reverse = tuple(sign * c for c in reversed(self.polynomial))
         return AlgebraicNumber(reverse, _matching_root(reverse, lambda bits: 1 / self.arb(bits)))
 
+    def negative(self) -> AlgebraicNumber:
+        """Return −x."""
+        mirrored = tuple(c * (-1) ** k for k, c in enumerate(self.polynomial))
+        sign = 1 if mirrored[-1] > 0 else -1
+        polynomial = tuple(sign * c for c in mirrored)
+        return AlgebraicNumber(polynomial, len(_real_roots(polynomial, _BITS)) - 1 - self.index)
+
     def to_sympy(self) -> Any:
         """Return the number as a SymPy one: in radicals up to degree two, else ``CRootOf``."""
         from sympy import CRootOf, Poly, Rational, Symbol, sqrt

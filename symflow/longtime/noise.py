@@ -1,0 +1,200 @@
+r"""Steady states under idiosyncratic noise: Σ* with F(Σ*) + 2εI = 0, or the proof that there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symflow.algebra.exact.balls import (
+    frobenius,
+    inflate,
+    is_positive_definite,
+    midpoints,
+)
+from symflow.algebra.exact.numbers import BallMatrix, rational_latex
+from symflow.algebra.exact.rational import (
+    RationalMatrix,
+    diagonal,
+    fmpq,
+    fractions,
+    inertia,
+    is_zero,
+    number_of,
+    trace,
+)
+from symflow.derive.steps import Checked, Formula
+from symflow.longtime.assemble import steps_of
+from symflow.longtime.checks import Holds
+from symflow.longtime.lyapunov import Weighted, decay_constant, weighted
+from symflow.longtime.quadratic import quadratic_heads, scalar_value
+from symflow.longtime.reading import ExactProblem
+from symflow.longtime.result import Bound, Criterion, Hypothesis, LongTime
+
+_BITS = 256
+_SCALAR = (
+    r"Let every $V_h$ be a multiple of $I$, $S = \sum_hV_hA_h+A_h^{\top}V_h^{\top}$ and $\varepsilon > 0$: "
+    r"$\dot\Sigma = \Sigma S\Sigma+2\varepsilon I$. A steady state is regular and has $S = "
+    r"-2\varepsilon\Sigma^{-2}$, "
+    r"so one exists exactly if $P = -S \succ 0$, and it is $\Sigma^* = (2\varepsilon)^{1/2}P^{-1/2}$. "
+    r"Then with "
+    r"$\Omega = (2\varepsilon P)^{1/2}$ and $Y = \cosh(\Omega t)+\Omega^{-1}\sinh(\Omega t)P\Sigma_0$, "
+    r"$\Sigma = P^{-1}\dot YY^{-1}$ solves the equation for all $t \ge 0$, and "
+    r"$Y \sim \tfrac12e^{\Omega t}(I+\Omega^{-1}P\Sigma_0)$ with an invertible factor gives "
+    r"$\Sigma(t) \to P^{-1}\Omega = \Sigma^*$."
+)
+_WEIGHTED = (
+    r"Let $V = V^{\top} \succ 0$ and $\varepsilon > 0$. Then $\varphi = \operatorname{tr}(V^{-1}\Sigma)$ has "
+    r"$\dot\varphi = \operatorname{tr}(\Sigma(A+A^{\top})\Sigma)+2\varepsilon\operatorname{tr}V^{-1}$. For "
+    r"$A+A^{\top} \succeq 0$ this is positive, so no steady state exists. For $A+A^{\top} \prec 0$, with "
+    r"$\kappa$ as without noise, $\dot\varphi \le -\kappa\varphi^2+2\varepsilon\operatorname{tr}V^{-1}$, so "
+    r"$\varphi(t) \le \max(\varphi(0),(2\varepsilon\operatorname{tr}(V^{-1})/\kappa)^{1/2})$: no blow-up."
+)
+
+
+def noise(exact: ExactProblem) -> LongTime | None:
+    """Return what is proved about a law with noise; None where no statement applies."""
+    flow = quadratic_heads(exact)
+    if flow is None or exact.diffusion == 0 or not is_zero(exact.W):
+        return None
+    if scalar_value(flow):
+        return _scalar(exact, flow.S)
+    data = weighted(exact)
+    return None if data is None else _weighted(exact, data)
+
+
+def _scalar(exact: ExactProblem, S: RationalMatrix) -> LongTime:
+    signs = inertia(S)
+    steady = signs.negative == exact.dim
+    epsilon = exact.diffusion
+    hypotheses = (
+        Hypothesis(r"every $V_h$ is a multiple of $I$", "rational arithmetic"),
+        Hypothesis(
+            rf"$S$ has {signs.positive} positive, {signs.negative} negative, {signs.zero} zero eigenvalues",
+            "Descartes' rule",
+        ),
+    )
+    criterion = Criterion("noise-scalar", _SCALAR, "", hypotheses)
+    if not steady:
+        holds = Holds(
+            lambda: inertia(S).negative < exact.dim, "Descartes' rule", "S is not negative definite"
+        )
+        formulas = [Formula(r"\{\Sigma \succeq 0 : \Sigma S\Sigma+2\varepsilon I = 0\}", r"\emptyset")]
+        return LongTime(
+            derivation=steps_of(exact, criterion, holds, formulas, holds),
+            criterion=criterion,
+            global_in_time=True if not signs.positive else None,
+            witnesses={"S": fractions(S)},
+            reason="no steady state exists; "
+            + ("no blow-up: tr Σ grows at most linearly" if not signs.positive else "blow-up is not decided"),
+        )
+    limit = inverse_root(S * (fmpq(-1) / (2 * epsilon)))
+    check = _Steady(exact, S, limit)
+    return LongTime(
+        derivation=steps_of(
+            exact, criterion, check, [Formula(r"\Sigma^*", r"(2\varepsilon)^{1/2}(-S)^{-1/2}")], check
+        ),
+        criterion=criterion,
+        limit=limit,
+        limit_rank=exact.dim,
+        steady_state=limit,
+        global_in_time=True,
+        witnesses={"S": fractions(S), "diffusion": number_of(epsilon)},
+        reason="no blow-up: the limit is the steady state",
+    )
+
+
+def inverse_root(matrix: RationalMatrix) -> Any:
+    r"""Return M^{-1/2} of a positive definite matrix: exact where M is diagonal, else in balls.
+
+    An approximate root Z ≻ 0 of M has :math:`|M^{1/2} - Z|_F \le |M - Z^2|_F/\lambda_{\min}(Z)`, because
+    the difference D solves :math:`DM^{1/2} + ZD = M - Z^2`.
+    """
+    from flint import arb, arb_mat, ctx
+    from sympy import ImmutableMatrix, sqrt
+
+    d = matrix.nrows()
+    entries = [matrix[i, i] for i in range(d)]
+    if is_zero(matrix - diagonal(entries)):
+        return ImmutableMatrix.diag(*(1 / sqrt(number_of(value)) for value in entries))
+    with ctx.workprec(_BITS):
+        M = arb_mat(matrix)
+        weights, axes = np.linalg.eigh(np.array(fractions(matrix), dtype=float))
+        Z = arb_mat((axes * np.sqrt(weights) @ axes.T).tolist())
+        for _ in range(6):  # Newton: Z ← (Z + Z⁻¹M)/2, symmetrised
+            Z = Z + Z.inv() * M
+            Z = midpoints((Z + Z.transpose()) * (arb(1) / 4))
+        floor = _smallest(Z, float(np.sqrt(weights[0])))
+        root = inflate(Z, frobenius(M - Z * Z) / floor)
+        return BallMatrix.of(root.inv().tolist())
+
+
+def _smallest(Z: Any, guess: float) -> Any:
+    """Return a proved positive lower bound of λ_min."""
+    from flint import arb
+
+    bound = arb(guess)
+    while True:
+        bound = bound / 2
+        rows = Z.tolist()
+        if is_positive_definite(
+            [[x - bound if i == j else x for j, x in enumerate(r)] for i, r in enumerate(rows)]
+        ):
+            return bound
+
+
+def _weighted(exact: ExactProblem, data: Weighted) -> LongTime | None:
+    signs = inertia(data.growth)
+    none, bounded = not signs.negative, signs.negative == exact.dim
+    if not none and not bounded:
+        return None
+    sign = r"\succeq" if none else r"\prec"
+    criterion = Criterion(
+        "noise-weighted-trace",
+        _WEIGHTED,
+        "",
+        (Hypothesis(rf"$A+A^{{\top}} {sign} 0$", "Descartes' rule"),),
+    )
+    source = 2 * exact.diffusion * trace(data.inverse)
+    bounds: tuple[Bound, ...] = ()
+    formulas = [Formula(r"2\varepsilon\operatorname{tr}V^{-1}", rational_latex(source))]
+    if bounded:
+        kappa = decay_constant(data)
+        formulas.append(Formula(r"\kappa", rational_latex(kappa)))
+        bounds = (
+            Bound(
+                r"\varphi(t) \le \max(\varphi(0),(2\varepsilon\operatorname{tr}(V^{-1})/\kappa)^{1/2})",
+                {"phi0": number_of(trace(data.inverse * exact.sigma)), "square": number_of(source / kappa)},
+            ),
+        )
+
+    def identity_holds() -> bool:
+        velocity = trace(data.inverse * exact.drift(exact.alpha * 0, exact.sigma)[1])
+        return bool(velocity == trace(exact.sigma * data.growth * exact.sigma) + source)
+
+    check = Holds(identity_holds, "the derived equation in rational arithmetic", "equal at Σ₀")
+    return LongTime(
+        derivation=steps_of(exact, criterion, check, formulas, check),
+        criterion=criterion,
+        global_in_time=True if bounded else None,
+        bounds=bounds,
+        witnesses={"weight": fractions(data.inverse), "growth": fractions(data.growth)},
+        reason="no steady state exists; blow-up is not decided"
+        if none
+        else "no blow-up: the weighted trace stays bounded; the limit is not decided",
+    )
+
+
+class _Steady:
+    """The stated matrix makes ΣSΣ + 2εI vanish."""
+
+    def __init__(self, exact: ExactProblem, S: RationalMatrix, limit: Any) -> None:
+        self._exact, self._S, self._limit = exact, S, limit
+
+    def run(self) -> Checked:
+        """Evaluate the residual in floats."""
+        limit = np.array(self._limit, dtype=float)
+        S = np.array(fractions(self._S), dtype=float)
+        epsilon = float(number_of(self._exact.diffusion))
+        residual = float(np.abs(limit @ S @ limit + 2 * epsilon * np.eye(len(S))).max() / (2 * epsilon))
+        return Checked(residual < 1e-10, "the equation in floats", f"relative residual {residual:.1e}")

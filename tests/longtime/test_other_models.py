@@ -1,0 +1,223 @@
+"""Distance, linear and Sinkhorn attention, heads, layers and noise at long times against the compiled flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sympy import Rational, sqrt
+
+from symflow import L2, Gaussian, Linear, MultiHead, Sigmoid, Sinkhorn, Softmax, long_time, solve
+from symflow.algebra.exact.numbers import Ball, BallMatrix
+
+I2 = np.eye(2)
+COV = np.array([[1.0, 0.5], [0.5, 1.0]])
+CENTRED = Gaussian([0, 0], COV)
+TIGHT = {"rtol": 1e-12, "atol": 1e-14}
+
+
+def _agrees(model: Any, initial: Gaussian, params: Any, result: Any, t: float = 1.0) -> None:
+    run = solve(model, initial, params, (0, t), t_eval=[t], **TIGHT)
+    mean, cov = result.closed_form(t)
+    np.testing.assert_allclose(cov, run.cov[-1], rtol=0, atol=1e-10 * np.abs(run.cov[-1]).max())
+    if mean is not None:
+        np.testing.assert_allclose(mean, run.mean[-1], rtol=1e-9, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------ distance attention
+
+
+@pytest.mark.parametrize(("rows", "rank"), [(1, 1), (2, 0)])
+def test_distance_has_the_limit_of_softmax(rows: int, rank: int) -> None:
+    Q = np.array([[0.75, -0.75], [0.25, 0.5]])[:rows]
+    params = {"Q": Q, "K": -Q, "V": I2}
+    result = long_time(L2(), CENTRED, params)
+    assert result.limit_rank == rank
+    assert result.limit == long_time(Softmax(), CENTRED, params).limit
+    _agrees(L2(), CENTRED, params, result, 3.0)
+    assert result.check()
+
+
+def test_injective_keys_grow_at_most_exponentially() -> None:
+    params = {"Q": [[1.5, 0.5], [0.5, -1.0]], "K": [[1.0, 0.25], [0.0, 0.5]], "V": [[1.0, -2.0], [0.0, 1.0]]}
+    result = long_time(L2(), CENTRED, params)
+    assert result.criterion.name == "bounded-gradient"
+    assert result.global_in_time is True
+    rate = float(result.bounds[0].constants["rate"])
+    K, Q, V = (np.array(params[name]) for name in "KQV")
+    paper = np.linalg.norm(V, 2) * np.linalg.norm(np.linalg.pinv(K), 2) * np.linalg.norm(Q, 2)
+    assert rate <= paper * (1 + 1e-12)
+    run = solve(L2(), CENTRED, params, (0, 2), t_eval=np.linspace(0, 2, 9), **TIGHT)
+    norms = np.linalg.norm(run.cov, 2, axis=(1, 2))
+    assert (norms <= np.linalg.norm(COV, 2) * np.exp(2 * rate * run.t) * (1 + 1e-9)).all()
+    assert result.check()
+
+
+@pytest.mark.parametrize("cov", [COV, [[2, 0.25], [0.25, 1]]])
+def test_rank_deficient_keys_may_blow_up(cov: Any) -> None:
+    params = {"K": [[1, 0]], "Q": [[0, 1]], "V": np.diag([0.0, 1.0])}
+    initial = Gaussian([0, 0], cov)
+    result = long_time(L2(), initial, params)
+    cov = np.array(cov)
+    assert result.criterion.name == "linear-fractional"
+    assert result.blow_up_time == (1 + 2 * cov[0, 0]) / (2 * cov[0, 1])
+    _agrees(L2(), initial, params, result, 2.0)
+    assert result.check()
+
+
+def test_what_is_open_for_rank_deficient_keys_says_so() -> None:
+    result = long_time(L2(), CENTRED, {"K": [[1, 0]], "Q": [[0, 1]], "V": np.diag([0.5, 1.0])})
+    assert result.blow_up_time is None
+    assert result.global_in_time is None
+    assert "singular" in result.reason
+
+
+# -------------------------------------------------------------------------------------- linear attention
+
+
+def test_linear_attention_on_the_line_and_on_a_dirac() -> None:
+    result = long_time(Linear(), Gaussian([1], [[1]]), {"V": [[1]], "A": [[1]]})
+    assert result.blow_up_time == Rational(1, 4)
+    assert solve(
+        Linear(), Gaussian([1], [[1]]), {"V": [[1]], "A": [[1]]}, (0, 1), **TIGHT
+    ).t_star == pytest.approx(0.25, rel=1e-7)
+    dirac = long_time(Linear(), Gaussian([2], [[0]]), {"V": [[1]], "A": [[1]]})
+    assert dirac.blow_up_time == Rational(1, 8)
+    assert result.check()
+    assert dirac.check()
+
+
+def test_linear_attention_with_a_mean_in_the_plane() -> None:
+    params, initial = {"V": I2, "A": [[0.5, 0.25], [0.0, -1.0]]}, Gaussian([1, -1], COV)
+    result = long_time(Linear(), initial, params)
+    run = solve(Linear(), initial, params, (0, 5), **TIGHT)
+    assert run.t_star == pytest.approx(float(result.blow_up_time), rel=1e-6)
+    decaying = long_time(Linear(), initial, {"V": I2, "A": -I2})
+    assert decaying.limit_rank == 0
+    assert decaying.check()
+
+
+def test_centred_linear_attention_is_softmax() -> None:
+    params = {"V": I2, "A": [[0.5, 0.25], [0.0, -1.0]]}
+    assert (
+        long_time(Linear(), CENTRED, params).blow_up_time
+        == long_time(Softmax(), CENTRED, params).blow_up_time
+    )
+
+
+# ---------------------------------------------------------------------------------------------- Sinkhorn
+
+
+@pytest.mark.parametrize("A", [[[-1.0, 0.25], [0.25, -0.5]], [[0.5, 0.5], [0.5, 0.5]], [[-1, -1], [-1, -1]]])
+def test_symmetric_sinkhorn_splits_into_modes(A: Any) -> None:
+    model, initial, params = Sinkhorn(temperature=0.5), Gaussian([1, -1], COV), {"V": 1.5 * I2, "A": A}
+    result = long_time(model, initial, params)
+    _agrees(model, initial, params, result, 0.5)
+    assert result.check()
+    assert result.blow_up_time is None
+    if np.linalg.eigvalsh(A).max() < 1e-12:
+        assert result.limit_rank == 2 - np.linalg.matrix_rank(A)
+    else:
+        assert result.bounds[0].constants["rate"] == 6
+
+
+def test_sinkhorn_decays_like_one_over_t_on_the_line() -> None:
+    model, V, A, epsilon = Sinkhorn(temperature=0.5), 1.5, -0.75, 0.5
+    result = long_time(model, Gaussian([0], [[2]]), {"V": [[V]], "A": [[A]]})
+    late = 1e8
+    assert result.closed_form(late)[1][0, 0] * late == pytest.approx(epsilon**2 / (2 * abs(V * A)), rel=1e-6)
+    growing = long_time(model, Gaussian([0], [[2]]), {"V": [[V]], "A": [[-A]]})
+    one, two = (np.log(growing.closed_form(t)[1][0, 0]) for t in (20.0, 21.0))
+    assert two - one == pytest.approx(2 * V / epsilon, rel=1e-6)
+
+
+def test_general_sinkhorn_exists_for_all_times() -> None:
+    params = {"V": np.diag([1.0, 4.0]), "A": [[-1, -3], [0, -1]]}
+    result = long_time(Sinkhorn(temperature=2), CENTRED, params)
+    assert result.global_in_time is True
+    assert float(result.bounds[0].constants["rate"]) == pytest.approx(2.0)
+    assert result.check()
+
+
+# ------------------------------------------------------------------------------------------ heads, layers
+
+
+def test_heads_with_identity_values_reduce_to_one() -> None:
+    A = np.array([[[-0.5, 0.25], [0.0, 0.25]], [[0.25, 0.0], [0.5, 0.5]]])
+    heads = {"V": np.array([I2, I2]), "A": A}
+    result = long_time(MultiHead(Softmax()), CENTRED, heads)
+    assert result.blow_up_time == long_time(Softmax(), CENTRED, {"V": I2, "A": A.sum(0)}).blow_up_time
+    _agrees(MultiHead(Softmax()), CENTRED, heads, result, 0.5 * float(result.blow_up_time))
+    assert result.check()
+
+
+@pytest.mark.parametrize("w", [-2.0, -0.25, 0.25])
+@pytest.mark.parametrize("A", [[[0.5, 0.25], [0.0, -1.0]], [[-0.5, 0.25], [0.0, -1.0]]])
+def test_scalar_layers_have_closed_forms(w: float, A: Any) -> None:
+    model, params = Softmax(feed_forward=True), {"V": I2, "A": A, "W": w * I2, "c": [0, 0]}
+    result = long_time(model, CENTRED, params)
+    assert result.criterion.name == "scalar-layer"
+    end = 1.0 if result.blow_up_time is None else 0.8 * float(result.blow_up_time)
+    _agrees(model, CENTRED, params, result, end)
+    assert result.check()
+    if result.blow_up_time is not None:
+        run = solve(model, CENTRED, params, (0, 10), **TIGHT)
+        assert run.t_star == pytest.approx(float(result.blow_up_time), rel=1e-6)
+        return
+    late = solve(model, CENTRED, params, (0, 60), t_eval=[60], method="bdf")
+    np.testing.assert_allclose(late.cov[-1], np.array(result.limit, float), atol=1e-4)
+
+
+# ------------------------------------------------------------------------------------------------- noise
+
+
+def test_noise_on_the_line_reaches_its_steady_state() -> None:
+    model, initial, params = Softmax(diffusion=0.3), Gaussian([0], [[0.2]]), {"V": [[1]], "A": [[-0.5]]}
+    result = long_time(model, initial, params)
+    assert result.closed_form(1.0)[1][0, 0] == pytest.approx(0.602174245487, abs=1e-12)
+    assert result.steady_state[0, 0] == sqrt(Rational(3, 5))
+    assert float(result.limit[0, 0]) == pytest.approx(0.774596669, abs=1e-9)
+    _agrees(model, initial, params, result)
+    assert result.check()
+
+
+def test_noise_above_every_steady_state_blows_up() -> None:
+    model, initial, params = Softmax(diffusion=0.3), Gaussian([0], [[0.2]]), {"V": [[1]], "A": [[0.5]]}
+    result = long_time(model, initial, params)
+    assert isinstance(result.blow_up_time, Ball)
+    assert "no steady state" in result.reason
+    run = solve(model, initial, params, (0, 5), **TIGHT)
+    assert run.t_star == pytest.approx(float(result.blow_up_time), rel=1e-6)
+
+
+def test_noise_in_the_plane() -> None:
+    A = np.array([[-0.5, 0.25], [0.25, -3.0]])
+    model = Softmax(diffusion=0.5)
+    result = long_time(model, CENTRED, {"V": I2, "A": A})
+    assert isinstance(result.steady_state, BallMatrix)
+    steady = np.array(result.steady_state, float)
+    np.testing.assert_allclose(steady @ (2 * A) @ steady, -np.eye(2), atol=1e-14)
+    late = solve(model, CENTRED, {"V": I2, "A": A}, (0, 60), t_eval=[60], method="bdf")
+    np.testing.assert_allclose(late.cov[-1], steady, atol=1e-5)
+    none = long_time(model, CENTRED, {"V": I2, "A": -A})
+    assert none.steady_state is None
+    assert "no steady state exists" in none.reason
+    assert result.check()
+    assert none.check()
+
+
+def test_noise_with_a_weighted_trace_stays_bounded() -> None:
+    model = Softmax(diffusion=0.5)
+    params = {"V": np.diag([1.0, 2.0]), "A": [[-0.5, 1.0], [-0.5, -1.0]]}
+    result = long_time(model, CENTRED, params)
+    constants = result.bounds[0].constants
+    ceiling = max(float(constants["phi0"]), float(constants["square"]) ** 0.5)
+    run = solve(model, CENTRED, params, (0, 20), t_eval=np.linspace(0, 20, 9))
+    assert (np.trace(np.diag([1.0, 0.5]) @ run.cov, axis1=1, axis2=2) <= ceiling * (1 + 1e-6)).all()
+    assert result.check()
+
+
+def test_models_without_closed_equations_are_refused() -> None:
+    with pytest.raises(ValueError, match="sigmoid"):
+        long_time(Sigmoid(), CENTRED, {"V": I2, "A": I2})
