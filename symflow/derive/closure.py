@@ -102,19 +102,24 @@ def gaussian_closure(model: AttentionModel, given: Iterable[str] | None = None) 
         if refutation is None:
             raise
         raise refutation from error
-    _refuse_equal_names(statement, alpha, sigma, *(symbol for symbol, _ in velocity.running))
+    _refuse_equal_names(statement, alpha, sigma, *_taken(statement, velocity))
     flow = _flow(statement, velocity, alpha, sigma)
     return Derivation(model, statement, _steps(model, statement, velocity, flow), flow)
 
 
-def _refuse_equal_names(statement: Statement, *states: MatrixSymbol) -> None:
+def _taken(statement: Statement, velocity: _Superposed) -> tuple[Any, ...]:
+    """Return the further symbols of a flow under a mask."""
+    return () if statement.positions is None else (WEIGHT, *(symbol for symbol, _ in velocity.running))
+
+
+def _refuse_equal_names(statement: Statement, *states: Any) -> None:
     """Refuse a parameter called like a state, which would be taken for it, or like another parameter."""
     names = [s.name for s in (*states, *statement.parameters)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(
             f"{statement.name} has two symbols called {twice[0]!r}; rename the one in score or value "
-            "(alpha and Sigma are mean and covariance)"
+            "(alpha and Sigma are mean and covariance; M0, M1, M2 and weight belong to masks)"
         )
 
 
@@ -130,7 +135,7 @@ def _velocity(statement: Statement, alpha: MatrixSymbol, sigma: MatrixSymbol) ->
     rest = statement.background if several else ZeroMatrix(*alpha.shape)
     slope, shift = affine_parts(rest, statement.x)
     linears = [*((head, part.linear) for head, part in parts), (None, slope)]
-    running = parts[0][1].running
+    running = tuple(dict(pair for _, part in parts for pair in part.running).items())
     symmetric = (sigma, *(symbol for symbol, _ in running if symbol.rows == symbol.cols))
     return _Superposed(
         parts=parts,

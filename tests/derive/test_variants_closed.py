@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import mpmath
 import pytest
-from sympy import Identity, Inverse, MatPow, Matrix, Rational, Symbol, Trace, ZeroMatrix
+from sympy import Identity, Integer, Inverse, MatPow, Matrix, Rational, Symbol, Trace, ZeroMatrix
 
 from symflow.algebra.families import FamilySum
 from symflow.algebra.symbols import dimension, matrix, vector
@@ -15,11 +15,13 @@ from symflow.derive.coupling_checks import DoublyStochastic, MixedDifferences
 from symflow.errors import CheckFailed, ClosureUndecided, InputError
 from symflow.models.attention.l2 import L2
 from symflow.models.attention.linear import Linear
+from symflow.models.attention.model import AttentionModel
 from symflow.models.attention.sinkhorn import Sinkhorn
 from symflow.models.attention.softmax import Softmax
 from symflow.models.attention.user import Attention
 from symflow.models.combinators.masked import Masked
 from symflow.models.combinators.multihead import MultiHead
+from symflow.models.statement import Positions
 
 d, k, m, H = (dimension(name) for name in "dkmH")
 I = Identity(d)
@@ -320,6 +322,34 @@ def test_a_parameter_called_like_a_running_moment_is_refused():
     model = Masked(Attention("dot(x, M2*y)", normalise="none"))
     with pytest.raises(InputError, match="two symbols called 'M2'"):
         gaussian_closure(model)
+
+
+def test_a_parameter_called_like_the_weight_of_a_position_is_refused():
+    with pytest.raises(InputError, match="two symbols called 'weight'"):
+        gaussian_closure(Masked(Attention("weight*dot(x, A*y)", normalise="none")))
+    assert gaussian_closure(Attention("weight*dot(x, A*y)", normalise="none")).check()
+
+
+def test_heads_of_different_mechanisms_are_added():
+    """A statement may hold several heads: here linear attention and a constant one under one mask."""
+
+    class Two(AttentionModel):
+        name, title, score, value, normalise = "two", "Two heads", "dot(Q*x, K*y)", "V*y", "none"
+        kernel = "s"
+        parameters = {"Q": ("k", "d"), "K": ("k", "d"), "V": ("d", "d")}
+
+        def statement(self, given=None):
+            stated = super().statement(given)
+            (head,) = stated.heads
+            flat = replace(head, score=Integer(1), kernel=Integer(1))
+            positions = Positions(dimension("n"), vector("theta", dimension("n")))
+            return replace(stated, heads=(head, flat), positions=positions)
+
+    derivation = gaussian_closure(Two())
+    running = {symbol.name: symbol for symbol, _ in derivation.flow.chain.running}
+    assert list(running) == ["M2", "M1"]
+    assert same(derivation.mean_rhs, V * running["M2"] * A * alpha + V * running["M1"])
+    assert derivation.check() and r"\Gamma^{(2)}_\mu(s,x)" in derivation.to_latex()
 
 
 def test_the_user_score_of_two_normalisations():
