@@ -19,8 +19,9 @@ from typing import Any
 import flint
 
 from symflow.certify.certificate import Certificate
+from symflow.certify.lemmas.velocity import AFFINE_VELOCITY
 from symflow.certify.propositions import propositions
-from symflow.certify.propositions.velocity import NonPreservation, StatedVelocity
+from symflow.certify.propositions.velocity import DENIAL, NonPreservation, StatedVelocity
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.taylor.reading import fraction, parameters
 from symflow.certify.taylor.velocity import (
@@ -33,14 +34,11 @@ from symflow.certify.taylor.velocity import (
 from symflow.certify.terms import Rejected
 from symflow.errors import InputError
 
-LEMMA = "affine-velocity"
 PRECISION = 128  # bits
 MAX_ORDER = 8
 MAX_LAWS = 4
 _DOMINATED = "the integrals and their derivatives are dominated uniformly near the law and the point"
 _KEYS = frozenset(("arithmetic", "parameters", "laws", "weights", "point", "order", "step", "value"))
-#: what a certificate can say with such an object: the denial of preservation, or that there is none
-_DENIED = {"gaussian-preservation": NonPreservation("gaussian-preservation")}
 
 
 class Counterexample(ProofKind):
@@ -62,20 +60,15 @@ class Counterexample(ProofKind):
             lines.append(ReplayedLine("value", said, f"{claimed.arithmetic} arithmetic of series", True))
         except (InputError, Rejected) as error:
             return Replay(False, tuple(lines), str(error))
-        return Replay(True, tuple(lines), assumes=(LEMMA,), witness=_witness(claimed, shown))
-
-
-def denial(claim: str) -> NonPreservation:
-    """Return what it means that Gaussian preservation is refuted."""
-    return _DENIED[claim]
+        return Replay(True, tuple(lines), assumes=(AFFINE_VELOCITY,), witness=_witness(claimed, shown))
 
 
 def _proposition(certificate: Certificate) -> NonPreservation:
     claim = propositions().get(certificate.claim)
     if isinstance(claim, NonPreservation):
         wanted, found = "proved", claim
-    elif certificate.claim in _DENIED:
-        wanted, found = "refuted", _DENIED[certificate.claim]
+    elif certificate.claim == DENIAL.claim:
+        wanted, found = "refuted", DENIAL
     else:
         raise Rejected(f"a counterexample says nothing about {certificate.claim}")
     if certificate.status != wanted:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from symflow.certify.certificate import Certificate
+from symflow.certify.lemmas.velocity import COMPARISON
 from symflow.certify.propositions import stated_proposition
 from symflow.certify.propositions.velocity import Escape, StatedVelocity
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
@@ -21,7 +22,6 @@ from symflow.certify.taylor.velocity import velocity_of_a_token
 from symflow.certify.terms import Rejected
 from symflow.errors import InputError
 
-LEMMA = "comparison"
 _KEYS = frozenset(("parameters", "cubic"))
 
 
@@ -47,7 +47,7 @@ class TokenEscape(ProofKind):
                 witness[name] = found.statement
         except (InputError, Rejected) as error:
             return Replay(False, tuple(lines), str(error))
-        return Replay(True, tuple(lines), assumes=(LEMMA,), witness=witness)
+        return Replay(True, tuple(lines), assumes=(COMPARISON,), witness=witness)
 
 
 @dataclass(frozen=True)

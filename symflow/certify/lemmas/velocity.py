@@ -6,6 +6,9 @@ from symflow.certify.lemmas.lemma import lemma
 from symflow.certify.rules.rule import Inference
 from symflow.certify.terms import Rejected
 
+AFFINE_VELOCITY = "affine-velocity"
+COMPARISON = "comparison"
+
 
 def _elsewhere(_line: Inference) -> None:
     """The kinds that use these lemmas check the hypotheses themselves."""
@@ -14,7 +17,7 @@ def _elsewhere(_line: Inference) -> None:
 
 FACTS = (
     lemma(
-        "affine-velocity",
+        AFFINE_VELOCITY,
         "Gaussian solutions in dimension one have affine velocities",
         r"Let $\mu_t = \mathcal{N}(\alpha(t), \sigma^2(t))$, $\sigma > 0$, solve $\partial_t\mu + "
         r"\partial_x(\mu\,\Gamma_\mu) = \varepsilon\,\partial_x^2\mu$ weakly on $[0, T)$, $T > 0$, with "
@@ -31,7 +34,7 @@ FACTS = (
         _elsewhere,
     ),
     lemma(
-        "comparison",
+        COMPARISON,
         "Comparison with a cubic",
         r"Let $x' = f(x)$ with $f$ locally Lipschitz and $f(x) \ge cx^3$ for all $x > 0$, $c > 0$. The "
         r"solution with $x(0) = x_0 > 0$ satisfies $x(t) \ge x_0(1 - 2cx_0^2t)^{-1/2}$, so that it ends no "

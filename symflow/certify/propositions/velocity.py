@@ -272,6 +272,9 @@ def _model(kernel: str, normalise: str = "none", masked: bool = False) -> dict[s
     }
 
 
+#: what it means that ``gaussian-preservation`` is refuted
+DENIAL = NonPreservation("gaussian-preservation")
+
 PROPOSITIONS = (
     NonPreservation("CACP25/gaussian-sigmoid", _model(f"1/(1 + exp(-({_SCORE})))")),
     NonPreservation("CACP25/gaussian-masked", _model(f"exp({_SCORE})", "softmax", masked=True)),

@@ -8,9 +8,9 @@ from typing import Any
 from symflow.algebra.exact.numbers import Ball
 from symflow.algebra.grammar import to_text
 from symflow.certify.certificate import Certificate, software
-from symflow.certify.kinds.counterexample import LEMMA, denial
+from symflow.certify.lemmas.velocity import AFFINE_VELOCITY
 from symflow.certify.propositions import propositions
-from symflow.certify.propositions.velocity import NonPreservation
+from symflow.certify.propositions.velocity import DENIAL, NonPreservation
 from symflow.certify.recheck import replay
 from symflow.derive.nonclosure import Witness
 from symflow.derive.nonclosure.balls import ball, rounded
@@ -95,7 +95,7 @@ def _shape(symbol: Any) -> list[str]:
 
 def _certificate(statement: Statement, witness: Witness, claim: str, value: Any) -> Certificate:
     known = propositions().get(claim)
-    proposition = known if isinstance(known, NonPreservation) else denial(claim)
+    proposition = known if isinstance(known, NonPreservation) else DENIAL
     record = velocity_record(statement)
     return Certificate(
         claim=claim,
@@ -103,7 +103,7 @@ def _certificate(statement: Statement, witness: Witness, claim: str, value: Any)
         kind="counterexample",
         statement=record,
         scope=proposition.scope(record),
-        assumes=(LEMMA,),
+        assumes=(AFFINE_VELOCITY,),
         proof={
             "arithmetic": "exact" if isinstance(value, str) else "ball",
             "parameters": {name: str(value) for name, value in witness.parameters},

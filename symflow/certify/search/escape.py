@@ -8,7 +8,7 @@ from typing import Any
 from sympy import Poly, Rational, S
 
 from symflow.certify.certificate import Certificate, software
-from symflow.certify.kinds.escape import LEMMA
+from symflow.certify.lemmas.velocity import COMPARISON
 from symflow.certify.propositions import proposition
 from symflow.certify.search.counterexample import velocity_record
 from symflow.derive.nonclosure.reduction import X, Y, at_size_one, parameters
@@ -31,7 +31,7 @@ def write_escape(claim: str, statements: Mapping[str, Statement]) -> Certificate
         kind="escape",
         statement=stated,
         scope=proposition(claim).scope(stated),
-        assumes=(LEMMA,),
+        assumes=(COMPARISON,),
         proof={name: _part(statement) for name, statement in statements.items()},
         versions=software(),
     )
