@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from symflow.config import show_config as show_config
     from symflow.derive.closure import gaussian_closure as gaussian_closure
     from symflow.derive.derivation import Derivation as Derivation
+    from symflow.integrate.ensemble import ensemble as ensemble
+    from symflow.integrate.ensemble_result import Ensemble as Ensemble
     from symflow.integrate.gaussian import Gaussian as Gaussian
     from symflow.integrate.solve import solve as solve
     from symflow.integrate.trajectory import Trajectory as Trajectory
@@ -49,6 +51,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Attention": "symflow.models.attention.user",
     "Derivation": "symflow.derive.derivation",
+    "Ensemble": "symflow.integrate.ensemble_result",
     "Gaussian": "symflow.integrate.gaussian",
     "Kernel": "symflow.codegen.kernel",
     "L2": "symflow.models.attention.l2",
@@ -66,6 +69,7 @@ _HOME = {
     "claims": "symflow",
     "clear_cache": "symflow.codegen.cache",
     "compile": "symflow.codegen.kernel",
+    "ensemble": "symflow.integrate.ensemble",
     "errors": "symflow",
     "gaussian_closure": "symflow.derive.closure",
     "load_attention": "symflow.integrate.weights",
@@ -81,6 +85,7 @@ __all__ = [
     "L2",
     "Attention",
     "Derivation",
+    "Ensemble",
     "Gaussian",
     "Kernel",
     "Linear",
@@ -98,6 +103,7 @@ __all__ = [
     "claims",
     "clear_cache",
     "compile",
+    "ensemble",
     "errors",
     "gaussian_closure",
     "load_attention",

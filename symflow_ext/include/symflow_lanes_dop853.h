@@ -1,7 +1,7 @@
 /* Adaptive steps of DOP853 on every lane at once, each lane with a time, a step and an end of its own.
  *
  * The module that includes this defines, before it: SYMFLOW_LANES; STATES, PARAMETERS, COEFFICIENTS (numbers
- * computed from the parameters once per member); and the tableau as rows of X(stage, weight): STAGES,
+ * computed from the parameters once per member); INLINED (whether the right-hand side is short); and the tableau as rows of X(stage, weight): STAGES,
  * DENSE_STAGES, DENSE_TERMS, ROW(n, X) by number, ROW_B, ROW_ERROR, ROW_LOW, and DENSE_ROW_n.
  * It calls RUN with its right-hand side, so that the compiler can fuse the two.
  *
@@ -26,7 +26,13 @@ typedef symflow_mask mask;
 
 /* refused[0]: a solve met a singular matrix; refused[1]: the normaliser diverges. */
 typedef void (*symflow_lanes_rhs)(const real *y, real *dy, const real *p, mask *refused);
+/* Declares the right-hand side: a short one is fused with every stage, a long one would take minutes to compile. */
+#if INLINED
 #define RIGHT_HAND_SIDE(name) ALWAYS void name(const real *y, real *dy, const real *p, mask *refused)
+#else
+#define RIGHT_HAND_SIDE(name)                                                                                 \
+    static __attribute__((noinline)) void name(const real *y, real *dy, const real *p, mask *refused)
+#endif
 typedef void (*symflow_lanes_prepare)(real *p);
 /* out[0] = rho, what becomes infinite at a singularity; out[1] = its derivative. */
 typedef void (*symflow_lanes_growth)(const real *y, const real *dy, real *out);

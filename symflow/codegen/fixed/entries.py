@@ -76,7 +76,7 @@ class Block:
             return above
         if not isinstance(above, str) and not isinstance(below, str) and below != 0.0:
             return above / below
-        return self.name(f"{shown(above)}/{shown(below)}", _names(above, below))
+        return self.name(f"{value(above)}/{value(below)}", _names(above, below))
 
     def chosen(self, mask: str, yes: Entry, no: Entry) -> Entry:
         """Return ``yes`` where the mask is set, else ``no``."""

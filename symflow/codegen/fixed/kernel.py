@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symflow.codegen import cache
 from symflow.codegen.keys import model_key
 from symflow.codegen.load import load_capsules, log, module_name
 from symflow.codegen.versions import digest, package_version, stamp
+
+if TYPE_CHECKING:
+    from symflow.codegen.fixed.unroll import Straight
+    from symflow.codegen.program import Program
 
 #: Largest dimension for which a register holds members side by side.
 LARGEST = 8
@@ -41,6 +45,8 @@ class FixedKernel:
         What each number of the flat state is.
     parameters : list of (name, row, column)
         What each number of the parameters is.
+    kinds : tuple of str
+        How each state is kept: ``"full"``, ``"symmetric"`` or ``"lower"``.
     """
 
     capsule: Any
@@ -48,23 +54,35 @@ class FixedKernel:
     lanes: int
     slots: tuple[tuple[int, int, int], ...]
     parameters: tuple[tuple[str, int, int], ...]
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Wish:
+    """What a kernel is asked for."""
+
+    model: Any
+    names: frozenset[str]
+    entry: str
+    dims: tuple[int, ...]
+    known: Known
+    lanes: int
 
 
 def fixed_kernel(
-    model: Any, names: frozenset[str], entries: tuple[str, ...], sizes: Mapping[str, int], known: Known,
-    lanes: int = LANES,
+    model: Any, names: frozenset[str], entry: str, dims: tuple[int, ...], known: Known, lanes: int = LANES
 ) -> FixedKernel:
-    """Return the kernel of ``model`` at ``sizes``.
+    """Return the kernel of ``model`` at fixed sizes.
 
     Parameters
     ----------
     model : AttentionModel
     names : frozenset of str
         Parameters that select the parametrisation.
-    entries : tuple of str
-        Programs in order of preference, ``"factor"`` or ``"moments"``.
-    sizes : mapping
-        A number for every dimension of the program.
+    entry : str
+        The program, ``"factor"`` or ``"moments"``.
+    dims : tuple of int
+        Sizes in the order of the program, the rank of the factor last.
     known : mapping
         Numbers of parameters that become part of the code: zeros and ones, so that few kernels are built.
     lanes : int, default 8
@@ -80,10 +98,11 @@ def fixed_kernel(
     now = _stamp()
     index_key = digest(
         model_key(model, names),
-        json.dumps([entries, sorted(sizes.items()), lanes, _listed(known)]),
+        json.dumps([entry, dims, lanes, _listed(known)]),
         json.dumps(now, sort_keys=True),
     )
-    return _from_cache(index_key, now) or _built(index_key, now, model, names, entries, sizes, known, lanes)
+    wish = _Wish(model, names, entry, dims, known, lanes)
+    return _from_cache(index_key, now) or _built(index_key, now, wish)
 
 
 def _listed(known: Known) -> list[Any]:
@@ -121,39 +140,51 @@ def _loaded(entry: cache.Entry) -> FixedKernel:
         data["lanes"],
         tuple((n, i, j) for n, i, j in data["slots"]),
         tuple((name, i, j) for name, i, j in data["parameters"]),
+        tuple(data["kinds"]),
     )
 
 
-def _built(
-    index_key: str, now: dict[str, str], model: Any, names: frozenset[str], entries: tuple[str, ...],
-    sizes: Mapping[str, int], known: Known, lanes: int,
-) -> FixedKernel:
+def _built(index_key: str, now: dict[str, str], wish: _Wish) -> FixedKernel:
     from symflow.codegen.build import Builder
     from symflow.codegen.fixed.printer import lanes_source
-    from symflow.codegen.fixed.unroll import Unsupported, unroll
-    from symflow.codegen.lower import programs_of
     from symflow_ext.lanes_contract import lanes_hash
 
     with Builder(index_key) as builder:
         found = _from_cache(index_key, now) if builder.waited else None
         if found is not None:
             return found
-        programs = programs_of(model, names)
-        entry = next((name for name in entries if name in programs), None)
-        if entry is None:
-            raise Unsupported(f"none of the programs {', '.join(entries)}")
-        program = programs[entry]
-        straight = unroll(program, sizes, known)
-        title = f"{program.model}, {entry}"
-        printed = lanes_source(program, straight, lanes, title, lanes_hash(), f"symflow {package_version()}")
+        program, straight = _straight(wish)
+        title = f"{program.model}, {wish.entry}"
+        printed = lanes_source(
+            program, straight, wish.lanes, title, lanes_hash(), f"symflow {package_version()}"
+        )
         key = digest(printed.text, json.dumps(now, sort_keys=True))
-        log("building %s at fixed size: %s", title, key)
+        log("cache miss %s at %s: building %s", title, wish.dims, key)
         data = {
             "key": key,
-            "interface": {"name": f"{program.model} ({entry}, {lanes} lanes)"},
+            "interface": {"name": f"{program.model} ({wish.entry}, {wish.lanes} lanes)"},
             "lanes": {
-                "entry": entry, "lanes": lanes, "slots": straight.slots, "parameters": straight.parameters,
+                "entry": wish.entry,
+                "lanes": wish.lanes,
+                "slots": straight.slots,
+                "parameters": straight.parameters,
+                "kinds": straight.kinds,
             },
         }
         flags = (FLAGS, OPTIONAL_FLAGS)
         return _loaded(builder.build(printed.text, key, data, now, pointed_by=index_key, flags=flags))
+
+
+def _straight(wish: _Wish) -> tuple[Program, Straight]:
+    """Return the program and its straight-line code."""
+    from symflow.codegen.fixed.unroll import Unsupported, unroll
+    from symflow.codegen.lower import programs_of
+
+    programs = programs_of(wish.model, wish.names)
+    if wish.entry not in programs:
+        raise Unsupported(f"a flow without the program {wish.entry!r}")
+    if wish.entry == "moments" and "domain" in programs:
+        raise Unsupported("moments whose normaliser may diverge")
+    program = programs[wish.entry]
+    sizes = dict(zip(program.dimensions, wish.dims, strict=False))
+    return program, unroll(program, sizes, wish.known)

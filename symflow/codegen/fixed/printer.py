@@ -9,6 +9,9 @@ from symflow.codegen.cython_printer import Printed
 from symflow.codegen.fixed.unroll import Straight
 from symflow.codegen.program import Program
 
+#: How long a right-hand side may be to be fused with each of the sixteen places that call it.
+MOST_INLINED = 70
+
 
 def lanes_source(
     program: Program, straight: Straight, lanes: int, title: str, abi: str, versions: str
@@ -46,6 +49,7 @@ def lanes_source(
         "n_parameters": len(straight.parameters),
         "coefficients": straight.coefficients,
         "tableau": tableau_macros(),
+        "inlined": int(len(straight.body) <= MOST_INLINED),
         "body": straight.body,
         "slopes": straight.slopes,
         "singular": straight.singular,

@@ -14,6 +14,7 @@ the diagonal, S_ii on it, zeros above.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -37,6 +38,9 @@ from symflow.codegen.scalars import scalar_text
 
 #: How many multiplications a kernel may have before its text outgrows a compiler's patience.
 MOST_ASSIGNMENTS = 6000
+
+#: A number in the text of a coefficient: the compiler divides registers by registers only.
+_LITERAL = re.compile(r"\d+\.\d*(?:e[-+]?\d+)?")
 
 Slot = tuple[int, int, int]  #: which state, row, column
 
@@ -100,12 +104,18 @@ def unroll(
         If an operation, or the size of the result, has no straight-line form.
     """
     refuse_unknown(program)
-    triangle = "lower" if program.name == "factor" else "symmetric"
-    square = [_size(a.rows, sizes) == _size(a.cols, sizes) > 1 for a in program.inputs]
-    writer = _Writer(program, sizes, known, tuple(triangle if is_square else "full" for is_square in square))
+    writer = _Writer(program, sizes, known, tuple(_triangle(program, a, sizes) for a in program.inputs))
     if not writer.keeps_kinds():
-        writer = _Writer(program, sizes, known, tuple("full" for _ in square))
+        writer = _Writer(program, sizes, known, tuple("full" for _ in program.inputs))
     return writer.straight()
+
+
+def _triangle(program: Program, state: Array, sizes: Mapping[str, int]) -> str:
+    """Return the triangle that a state may keep to."""
+    rows, cols = _size(state.rows, sizes), _size(state.cols, sizes)
+    if program.name == "factor":
+        return "lower" if rows >= cols > 1 else "full"
+    return "symmetric" if rows == cols > 1 else "full"
 
 
 def refuse_unknown(program: Program) -> None:
@@ -116,6 +126,9 @@ def refuse_unknown(program: Program) -> None:
     for part in fields(program):
         if part.name not in _PARTS and getattr(program, part.name):
             raise Unsupported(f"part {part.name!r} of the program")
+    for array in program.arrays:
+        if array.lead is not None:
+            raise Unsupported(f"the array {array.name} with a leading axis")
 
 
 _PARTS = {"name", "model", "inputs", "outputs", "parameters", "scalars", "dimensions", "ops"}
@@ -169,7 +182,7 @@ class _Writer:
         rows, cols = self.shape(array)
         names: Matrix = [[0.0] * cols for _ in range(rows)]
         for i in range(rows):
-            for j in range(cols if self.kinds[number] == "full" else i + 1):
+            for j in range(cols if self.kinds[number] == "full" else min(i + 1, cols)):
                 names[i][j] = f"y[{len(self.slots)}]"
                 self.slots.append((number, i, j))
                 if self.kinds[number] == "symmetric":
@@ -206,14 +219,15 @@ class _Writer:
         text = scalar_text(reduced, names, "root")
         if text in names.values():
             return text
+        text = _LITERAL.sub(lambda found: f"splat({found[0]})", text)
         return self.coefficients.setdefault(text, f"c[{len(self.coefficients)}]")
 
     def keeps_kinds(self) -> bool:
         """Whether the derivative of every state is of the kind of the state."""
         return all(
             kind == "full"
-            or kind == "lower" and not any(x != 0.0 for i, row in enumerate(self.values[out]) for x in row[i + 1 :])
-            or kind == "symmetric" and self.values[out] == _transposed(self.values[out])
+            or (kind == "lower" and not any(x != 0.0 for i, row in enumerate(self.values[out]) for x in row[i + 1 :]))
+            or (kind == "symmetric" and self.values[out] == _transposed(self.values[out]))
             for kind, out in zip(self.kinds, self.program.outputs, strict=True)
         )
 

@@ -1,0 +1,95 @@
+"""Threads that share the work of an ensemble; the first one looks after progress, the clock and Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+#: ``progress(done, total)`` is called with how many members have ended.
+Progress = Callable[[int, int], object]
+
+_TICK = 0.05  # seconds between two looks at the clock
+
+
+class Watch:
+    """Looks after the clock and reports progress.
+
+    Parameters
+    ----------
+    done : callable
+        Returns how many members have ended.
+    total : int
+        How many there are.
+    progress : callable or None
+    max_wall_time : float or None
+        Seconds.
+    """
+
+    def __init__(
+        self, done: Callable[[], int], total: int, progress: Progress | None, max_wall_time: float | None
+    ) -> None:
+        self._done, self._total, self._progress = done, total, progress
+        self._end = None if max_wall_time is None else time.perf_counter() + max_wall_time
+        self._last = -1
+
+    def over(self) -> bool:
+        """Report progress, and tell whether the time is over."""
+        done = self._done() if self._progress is not None else self._last
+        if self._progress is not None and done != self._last:
+            self._last = done
+            self._progress(done, self._total)
+        return self._end is not None and time.perf_counter() > self._end
+
+
+def line_of_progress(done: int, total: int) -> None:
+    """Write ``done`` of ``total`` to the standard error stream, over the line before."""
+    end = "\n" if done == total else ""
+    print(f"\r{done} of {total} members", end=end, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def run_threads(make: Callable[[], Callable[[], bool]], threads: int, watch: Watch) -> bool:
+    """Advance until no work is left, the time is over, or the user interrupts; return whether they did.
+
+    Parameters
+    ----------
+    make : callable
+        Called once per thread; returns what advances for a short time and tells whether no work is left.
+    threads : int
+        How many, the calling one included.
+    watch : Watch
+    """
+    stop = threading.Event()
+
+    def help_out(advance: Callable[[], bool]) -> None:
+        while not stop.is_set() and not advance():
+            pass
+
+    mine = make()
+    if threads == 1:
+        try:
+            while not mine() and not watch.over():
+                pass
+        except KeyboardInterrupt:
+            return True
+        watch.over()
+        return False
+    with ThreadPoolExecutor(threads - 1) as pool:
+        try:
+            helpers = {pool.submit(help_out, make()) for _ in range(threads - 1)}
+            while not mine() and not watch.over():
+                pass
+            while not watch.over():
+                ended, helpers = wait(helpers, timeout=_TICK, return_when=FIRST_EXCEPTION)
+                for helper in ended:
+                    helper.result()
+                if not helpers:
+                    break
+        except KeyboardInterrupt:
+            return True
+        finally:
+            stop.set()
+    watch.over()
+    return False
