@@ -37,14 +37,15 @@ def decide_preservation(
     rank : bool
         Ask for the constancy of the rank as well.
     """
+    names = None if given is None else frozenset(given)
     try:
-        derivation = _derivation(model, given)
+        derivation = _derivation(model, names)
     except ClosureUndecided as error:
         return undecided(claim, str(error), METHOD)
     except NotGaussianPreserving as error:
         if rank:
             return undecided(claim, f"there is no Gaussian solution to speak of: {error}", METHOD)
-        return witnessed(claim, model.statement(given), error.witness, deadline)
+        return witnessed(claim, model.statement(names), error.witness, deadline)
     deadline.check()
     try:
         certificate = _prove(derivation, claim, rank)
@@ -68,14 +69,14 @@ def decide_parts(
     return replayed(join_parts(claim, parts), deadline)
 
 
-def _derivation(model: Any, given: Iterable[str] | None) -> Derivation:
+def _derivation(model: Any, given: frozenset[str] | None) -> Derivation:
     if isinstance(model, Derivation):
         if given is not None:
             raise InputError("a derivation already fixes the parameters; give their names with a model only")
         return model
     if not isinstance(model, AttentionModel):
         raise InputError(f"a model or a derivation is needed, got {type(model).__name__}")
-    return gaussian_closure(model, None if given is None else frozenset(given))
+    return gaussian_closure(model, given)
 
 
 def _prove(derivation: Derivation, claim: str, rank: bool) -> Certificate:
