@@ -64,8 +64,8 @@ FACTS = (
     lemma(
         "doubly-stochastic-scaling",
         "Translation of doubly stochastic scalings",
-        r"Let $\mu$ have finite second moments and $s$ be $\mu\otimes\mu$-integrable. The doubly stochastic "
-        r"scaling $k_\infty$ of $e^{s(x, y)}$ is unique, and that of $e^{s(x, y) + f(x) + g(y)}$ is the same. "
+        r"Let $\mu$ have finite second moments and $s$ be $\mu\otimes\mu$-integrable. The doubly "
+        r"stochastic scaling $k_\infty$ of $e^s$ is unique, and $e^{s + f(x) + g(y)}$ has the same one. "
         r"If $s(x + h, y + h) = s(x, y) + f(x) + g(y)$, the coupling $k_\infty\,\mu\otimes\mu$ of the law "
         r"translated by $h$ is the translated coupling. Its marginals are $\mu$, so that $\Gamma_\mu(x) = "
         r"\int (Wy + w)\,k_\infty(x, y)\,d\mu(y)$ has the average $W\alpha + w$, and $\frac{d}{dt}\Sigma = "
