@@ -196,12 +196,8 @@ class Kernel:
 
     def _with_weights(self, params: dict[str, Any], state: Sequence[Any]) -> dict[str, Any]:
         """Return the parameters with the model's law of as many positions as the state has."""
-        if (
-            not hasattr(self._model, "weights")
-            or WEIGHTS in params
-            or not state
-            or not hasattr(state[0], "__len__")
-        ):
+        countable = bool(state) and hasattr(state[0], "__len__")
+        if not countable or WEIGHTS in params or not hasattr(self._model, "weights"):
             return params
         return {**params, WEIGHTS: self._model.weights(len(state[0]))}
 

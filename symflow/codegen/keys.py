@@ -30,6 +30,9 @@ _DECLARED = (
 )
 _ONLY_SHOWN = ("title", "reference")
 
+#: Where the classes live whose source is hashed.
+_OWN = "symflow.models."
+
 #: Methods by which declared lines become a statement.
 _DECIDING = ("statement", "parametrisations", "accepts_product", "_symbols")
 
@@ -54,14 +57,20 @@ def model_key(model: Any, names: frozenset[str] | None = None) -> str:
 
 
 def declared(model: Any) -> str:
-    """Return the declared lines of the model; of a class that overrides methods, its statements too."""
+    """Return the declared lines of the model; of a user's class that overrides methods, its statements too.
+
+    What the package's own classes override is part of :func:`generator_hash`.
+    """
     from symflow.models.attention.model import AttentionModel
 
     names = [f.name for f in dataclasses.fields(model)] if dataclasses.is_dataclass(model) else []
     shown = {*SCALE, *_ONLY_SHOWN}
     lines = {name: _plain(getattr(model, name)) for name in (*names, *_DECLARED) if name not in shown}
     lines["noise"] = not model.noise.is_zero
-    if any(getattr(type(model), name, None) is not getattr(AttentionModel, name) for name in _DECIDING):
+    kind = type(model)
+    if kind.__module__.startswith(_OWN):
+        lines["class"] = f"{kind.__module__}.{kind.__qualname__}"
+    elif any(getattr(kind, name, None) is not getattr(AttentionModel, name) for name in _DECIDING):
         symbolic = model.with_symbolic_scale()
         lines["statements"] = [str(symbolic.statement(given)) for given in symbolic.parametrisations()]
     return json.dumps(lines, sort_keys=True, ensure_ascii=False)
@@ -72,4 +81,6 @@ def _plain(value: Any) -> Any:
         return [[name, _plain(item)] for name, item in value.items()]
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if callable(getattr(value, "statement", None)):
+        return declared(value)
     return value if isinstance(value, (int, float, str, bool)) or value is None else str(value)
