@@ -67,8 +67,7 @@ class Masked(AttentionModel):
         for name in (*_LINES, *_SCALARS):
             object.__setattr__(self, name, getattr(self.model, name))
         object.__setattr__(self, "name", f"masked-{self.model.name}")
-        title = self.model.title
-        object.__setattr__(self, "title", f"Masked {title[:1].lower()}{title[1:]}")
+        object.__setattr__(self, "title", f"{self.model.title} under a causal mask")
         super().__post_init__()
 
     def weights(self, count: int) -> list[float]:

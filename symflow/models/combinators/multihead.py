@@ -67,7 +67,7 @@ class MultiHead(AttentionModel):
         object.__setattr__(self, "beta", head.beta)
         object.__setattr__(self, "temperature", head.temperature)
         object.__setattr__(self, "name", f"multihead-{head.name}")
-        object.__setattr__(self, "title", f"Multi-head {head.title[:1].lower()}{head.title[1:]}")
+        object.__setattr__(self, "title", f"{head.title} with several heads")
         object.__setattr__(self, "value", f"W*({head.value})" if self.projected else head.value)
         object.__setattr__(self, "parameters", self._stacked(head.parameters))
         object.__setattr__(self, "biases", self._stacked(head.biases))
