@@ -57,9 +57,9 @@ def _motion(statement: Statement) -> str:
     transport = rf"\partial_t\mu + \operatorname{{div}}{below}(\mu\,\Gamma_\mu)"
     if statement.diffusion.is_zero:
         return rf"{tokens} move with the velocity field $\Gamma_\mu$, that is ${transport} = 0$"
-    motion = rf"dX = {field}\,dt + \sqrt{{2{NOISE}}}\,dW"
+    motion = rf"dX = {field}\,dt + \sqrt{{2{NOISE}}}\,dw"
     equation = rf"{transport} = {NOISE}\,\Delta{below}\mu"
-    return f"{tokens} follow ${motion}$ with independent Brownian motions, that is ${equation}$"
+    return f"{tokens} follow ${motion}$ with independent Brownian motions $w$, that is ${equation}$"
 
 
 def _where(statement: Statement) -> str:
