@@ -6,7 +6,7 @@ Jorba, Zou, *A software package for the numerical integration of ODEs by means o
 (2005), section 3.
 """
 
-from libc.math cimport HUGE_VAL, fabs, fmax, fmin, nextafter, pow, sqrt
+from libc.math cimport HUGE_VAL, exp, fabs, fmax, fmin, log, nextafter
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED, symflow_call
@@ -15,9 +15,10 @@ from symflow_ext.call cimport Bound
 from symflow_ext.stepper cimport (
     NON_FINITE, RAISED, REASON_ACCURACY, REASON_NON_FINITE, RUNNING, STEP_TOO_SMALL, Stepper,
 )
+from symflow_ext.tables cimport LANES
 
 # What the last term may be, in units of the tolerance: the terms behind it and the errors of all steps add up.
-cdef double TAIL = 0.1
+cdef double TAIL = 0.2
 
 
 cdef class TaylorStepper(Stepper):
@@ -37,8 +38,8 @@ cdef class TaylorStepper(Stepper):
     t0, y0, t1, rtol, atol, max_step, first_step, watch
         As for ``Stepper``.
     row : int
-        From ``watch`` on the components come in rows of this length, and a row has one magnitude |y|: its
-        largest component.
+        From ``watch`` on the components come in rows of this length, and a row has one tolerance: ``atol`` of
+        its first component, |y| its largest one.
     """
 
     cdef symflow_call _slope_call   # the same function at order one
@@ -56,8 +57,8 @@ cdef class TaylorStepper(Stepper):
             raise ValueError(f"row = {row} does not divide {self._n - self._watched} components")
         self.dense_rows = self._order
         self._slope(call)
-        cdef ptrdiff_t block = (self._order + 1) * self._n + 8
-        self._reserve(2 * block + self._n)
+        cdef ptrdiff_t block = (self._order + 1) * self._n + LANES
+        self._reserve(2 * block + self._n + LANES)
         self._y, self._next = self._memory, self._memory + block
         self._atol = self._next + block
         self._k = self._y + self._n
@@ -116,9 +117,7 @@ cdef class TaylorStepper(Stepper):
             t_new = self._target(least)
             h = t_new - self.t
             self._sum(h, self._next)
-            code = REASON_NON_FINITE
-            if self._is_finite(self._next, NULL):
-                code = self._expand(t_new, self._next, t_new == self.t1)
+            code = self._expand(t_new, self._next, t_new == self.t1)
             if code == SYMFLOW_OK:
                 break
             if code == SYMFLOW_RAISED:
@@ -141,15 +140,14 @@ cdef class TaylorStepper(Stepper):
         return self._conclude()
 
     cdef void _sum(self, double h, double *out) noexcept nogil:
-        """Evaluate the polynomial by Horner's rule."""
-        cdef ptrdiff_t i, k, n = self._n
-        cdef const double *c = self._y + self._order * n
-        for i in range(n):
-            out[i] = c[i]
-        for k in range(self._order - 1, -1, -1):
-            c = self._y + k * n
-            for i in range(n):
-                out[i] = out[i] * h + c[i]
+        """Evaluate the polynomial by Horner's rule, one block of lanes at a time.
+
+        The last block of a row reaches into the next one, where nothing is lost: it is not yet written.
+        """
+        cdef ptrdiff_t i = 0
+        while i < self._n:
+            _horner(self._order, self._n, h, self._y + i, out + i)
+            i += LANES
 
     cdef int _dense(self, double h, double *out) noexcept nogil:
         """Write the coefficients in powers of the fraction of the step."""
@@ -163,28 +161,45 @@ cdef class TaylorStepper(Stepper):
 
     cdef double _horizon(self) noexcept nogil:
         """Return the step for which the last two terms are within the tolerance."""
-        cdef ptrdiff_t p = self._order
-        cdef double last = 0.0, before = 0.0, scale, size, x
-        cdef double *end = self._y + p * self._n
-        cdef ptrdiff_t i, j, row = 1, start = 0
-        while start < self._n:
+        cdef ptrdiff_t p = self._order, n = self._n, i, row, start = 0
+        cdef double last = 0.0, before = 0.0, size, high, low
+        cdef const double *end = self._y + p * n
+        while start < n:
             row = self._row if start >= self._watched else 1
-            size = 0.0
-            for j in range(row):
-                size = fmax(size, fabs(self._y[start + j]))
-            for j in range(row):
-                i = start + j
-                scale = 1.0 / (self._atol[i] + self._rtol * size + 1e-300)
-                x = end[i] * scale
-                last += x * x
-                x = (end - self._n)[i] * scale
-                before += x * x
+            size = high = low = 0.0
+            for i in range(start, start + row):
+                size = fmax(size, fabs(self._y[i]))
+                high += end[i] * end[i]
+                low += end[i - n] * end[i - n]
+            size = 1.0 / (self._atol[start] + self._rtol * size + 1e-300)
+            last += (high * size) * size
+            before += (low * size) * size
             start += row
-        return fmin(_radius(sqrt(last / self._n), p), _radius(sqrt(before / self._n), p - 1))
+        return fmin(_radius(last / n, p), _radius(before / n, p - 1))
 
 
-cdef double _radius(double size, ptrdiff_t k) noexcept nogil:
-    """Return the h with ``h^k size = TAIL``; a coefficient that has overflowed allows no step."""
-    if size == 0.0:
+cdef inline void _horner(ptrdiff_t order, ptrdiff_t stride, double h, const double *c,
+                         double *out) noexcept nogil:
+    cdef ptrdiff_t k
+    cdef double s0, s1, s2, s3, s4, s5, s6, s7
+    c += order * stride
+    s0, s1, s2, s3, s4, s5, s6, s7 = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+    for k in range(order):
+        c -= stride
+        s0 = s0 * h + c[0]
+        s1 = s1 * h + c[1]
+        s2 = s2 * h + c[2]
+        s3 = s3 * h + c[3]
+        s4 = s4 * h + c[4]
+        s5 = s5 * h + c[5]
+        s6 = s6 * h + c[6]
+        s7 = s7 * h + c[7]
+    out[0], out[1], out[2], out[3] = s0, s1, s2, s3
+    out[4], out[5], out[6], out[7] = s4, s5, s6, s7
+
+
+cdef double _radius(double square, ptrdiff_t k) noexcept nogil:
+    """Return the h with ``h^k |c| = TAIL`` for |c|^2; a coefficient that has overflowed allows no step."""
+    if square == 0.0:
         return HUGE_VAL
-    return pow(TAIL / size, 1.0 / k) if size < HUGE_VAL else 0.0
+    return exp(log(TAIL * TAIL / square) / (2.0 * k)) if square < HUGE_VAL else 0.0

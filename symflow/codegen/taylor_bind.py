@@ -106,7 +106,8 @@ def _printed(
 def _capsule(model: Any, names: frozenset[str], name: str, sizes: tuple[tuple[str, int], ...]) -> Any:
     """Return the compiled recursion: from the cache, or derived, printed and built now."""
     now = {**stamp(), "flags": " ".join((*FLAGS, *OPTIONAL_FLAGS))}
-    index_key = digest(model_key(model, names), "taylor", name, repr(sizes), json.dumps(now, sort_keys=True))
+    what = json.dumps(["taylor", name, sizes])
+    index_key = digest(model_key(model, names), what, json.dumps(now, sort_keys=True))
     found = _cached(index_key, name, now)
     return _built(index_key, now, model, names, name, dict(sizes)) if found is None else found
 
