@@ -16,8 +16,8 @@ from sympy.polys.matrices import DomainMatrix
 from symflow.algebra.text.syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, read
 from symflow.certify.terms import Rejected
 
-MAX_DEGREE = 60  #: of numerators and denominators; the shipped witnesses have degree 2
-MAX_BITS = 2048  #: of a coefficient
+MAX_DEGREE = 30  #: of numerators and denominators; the shipped witnesses have degree 2
+MAX_BITS = 4096  #: of a coefficient
 MAX_TEXT = 500  #: characters of one entry
 _RATIONAL = re.compile(r"-?[0-9]{1,60}(/[1-9][0-9]{0,59})?")
 

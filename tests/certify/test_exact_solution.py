@@ -1,6 +1,9 @@
 """Counterexamples in closed form: what is accepted, and that altered ones are refused with the reason."""
 
 import copy
+import itertools
+import random
+import time
 from fractions import Fraction
 
 import pytest
@@ -250,7 +253,7 @@ def test_a_part_of_a_wrong_type_is_a_refusal_and_never_another_error(records, na
     [
         "(((1 + u)**100)**100)**100",
         "1/(1 + u)**61",
-        "*".join(["10**100"] * 7),
+        "*".join(["10**100"] * 20),
         "u" * 600,
         "1/(u - u)",
     ],
@@ -274,3 +277,28 @@ def test_signs_and_roots_are_exact():
     poly = polynomial(function_of("(u - 1)*(u - 2)**2", "u"))
     assert roots_in(poly, FIELD.domain(0), FIELD.domain(1)) == 1
     assert roots_in(poly, FIELD.domain(0), None) == 2
+
+
+def test_a_wrong_curve_of_large_functions_is_refused_at_once(records):
+    rng = random.Random(0)
+
+    def polynomial_text():
+        return "+".join(f"{rng.randrange(1, 10**12)}*u**{power}" for power in range(5))
+
+    size = 4
+    rows = [[""] * size for _ in range(size)]
+    for i, j in itertools.combinations_with_replacement(range(size), 2):
+        large = "+10**30" if i == j else ""
+        rows[i][j] = rows[j][i] = f"({polynomial_text()})/({polynomial_text()}){large}"
+    square = [[str(rng.randrange(1, 99)) for _ in range(size)] for _ in range(size)]
+    forged = hand_made(
+        records,
+        "l2-no-blow-up-any-k",
+        sizes={"d": size, "k": size},
+        parameters=dict.fromkeys("VKQ", square),
+        clock={"name": "u", "rhs": "1", "start": "0", "end": "1"},
+        solution=rows,
+    )
+    start = time.process_time()
+    assert "does not solve" in refusal(forged)
+    assert time.process_time() - start < 2.0
