@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from symflow.algebra.exact.rational import RationalMatrix, is_zero, zeros
+from symflow.algebra.exact.rational import RationalMatrix, fmpq, identity, is_zero, zeros
 from symflow.derive.steps import Checked
 from symflow.longtime.curve import Clock, RationalCurve, sample_points
+from symflow.longtime.quadratic import QuadraticFlow
 from symflow.longtime.reading import ExactProblem
 
 
@@ -66,3 +67,40 @@ class InitialVelocity:
         return Checked(
             bool(found == self.expected), "the derived equation in rational arithmetic", "equal at Σ₀"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSeries:
+    r"""The power series of :math:`e^{tV}(I - tX)^{-1/2}\alpha_0` obeys the recurrence of the mean's equation.
+
+    With :math:`\Sigma(t) = \sum_jt^jX^j\Sigma_0` that is
+    :math:`(k+1)\alpha_{k+1} = \sum_hV_h(\alpha_k + \sum_{j\le k}X^j\Sigma_0A_h\alpha_{k-j})`.
+    """
+
+    exact: ExactProblem
+    flow: QuadraticFlow
+    order: int = 8
+
+    def run(self) -> Checked:
+        """Compare the coefficients in rational arithmetic."""
+        X = self.exact.sigma * self.flow.S
+        root, growth = [self.exact.alpha], [identity(self.exact.dim)]
+        for k in range(1, self.order + 1):
+            root.append(X * root[-1] * (fmpq(2 * k - 1) / (2 * k)))
+            growth.append(growth[-1] * self.flow.value * (fmpq(1) / k))
+        alpha = [
+            sum((growth[i] * root[k - i] for i in range(1, k + 1)), growth[0] * root[k])
+            for k in range(self.order + 1)
+        ]
+        passed = all(alpha[k + 1] * (k + 1) == self._slope(alpha, X, k) for k in range(self.order))
+        evidence = f"{self.order} coefficients agree exactly"
+        return Checked(passed, "power series in rational arithmetic", evidence)
+
+    def _slope(self, alpha: list[RationalMatrix], X: RationalMatrix, k: int) -> RationalMatrix:
+        slope = self.flow.value * alpha[k]
+        power = self.exact.sigma
+        for j in range(k + 1):
+            for V, A in self.flow.pairs:
+                slope = slope + V * power * A * alpha[k - j]
+            power = X * power
+        return slope

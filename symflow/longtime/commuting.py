@@ -36,9 +36,10 @@ from symflow.algebra.exact.rational import (
     to_sympy,
     trace,
 )
+from symflow.derive.checks import Together
 from symflow.derive.steps import Formula
 from symflow.longtime.assemble import steps_of
-from symflow.longtime.checks import Holds, SolvesClosedEquations
+from symflow.longtime.checks import Holds, MeanSeries, SolvesClosedEquations
 from symflow.longtime.curve import Array, ClosedForm, Mean, RationalCurve, plain_clock
 from symflow.longtime.projector import limit_on_kernel
 from symflow.longtime.quadratic import QuadraticFlow, mean_is_homogeneous, quadratic_flow, scalar_value
@@ -58,6 +59,11 @@ _STATEMENT = (
     r"basis of $\ker(L^{\top}SL)$, and the rest decays like $1/t$."
 )
 _MEAN = r"e^{t\sum_hV_h}(I-t\Sigma_0S)^{-1/2}\alpha_0"
+_CONSTANT = r"e^{t\sum_hV_h(I+\Sigma_0A_h)}\alpha_0"
+_CONSTANT_STATEMENT = (
+    r" Here $\Sigma$ is constant and the mean has no constant term, so "
+    rf"$\alpha(t) = {_CONSTANT}$."
+)
 _MEAN_STATEMENT = (
     r" If moreover $\sum_hV_hA_h$ is symmetric and the mean has no constant term, "
     rf"$\alpha(t) = {_MEAN}$ with the principal root."
@@ -196,12 +202,18 @@ def _criterion(data: _Data, last: Hypothesis) -> Criterion:
         Hypothesis(rf"$\operatorname{{rank}}\Sigma_0 = {data.factor.rank}$", "rational elimination"),
         last,
     )
-    mean = _MEAN_STATEMENT if _has_mean(data) else ""
+    mean = ""
+    if is_zero(data.exact.alpha) and _has_mean(data):
+        mean = r" The mean has no constant term and stays $0$."
+    elif _has_mean(data):
+        mean = _MEAN_STATEMENT if is_symmetric(data.flow.half) else _CONSTANT_STATEMENT
     return Criterion("commuting", _STATEMENT + mean, "CACP25", hypotheses)
 
 
 def _derivation(data: _Data, criterion: Criterion, closed: ClosedForm, formulas: Any) -> Any:
-    lemma = SolvesClosedEquations(data.exact, closed.curve, closed.clock)
+    lemma: Any = SolvesClosedEquations(data.exact, closed.curve, closed.clock)
+    if closed.mean is not None and is_symmetric(data.flow.half):
+        lemma = Together((lemma, MeanSeries(data.exact, data.flow)))
     L, D = data.factor.L, diagonal(data.factor.D)
     result = Holds(
         lambda: bool(L * D * L.transpose() == data.exact.sigma) and _agrees_at_one_time(data, closed),
@@ -237,7 +249,7 @@ def _shown(closed: ClosedForm) -> tuple[Formula, ...]:
     if closed.curve.coefficients[0].nrows() <= 2:
         lines.append(Formula("", closed.Sigma()))
     if closed.mean is not None:
-        lines.append(Formula(r"\alpha(t)", _MEAN))
+        lines.append(Formula(r"\alpha(t)", closed.mean.latex))
     return tuple(lines)
 
 
@@ -247,12 +259,13 @@ def _shown(closed: ClosedForm) -> tuple[Formula, ...]:
 def _closed_form(data: _Data, ends: float | None) -> ClosedForm:
     curve = RationalCurve.resolvent(data.exact.sigma * data.flow.S, data.exact.sigma)
     mean = _mean(data) if _has_mean(data) else None
-    tail = "" if mean is None else rf", \qquad \alpha(t) = {_MEAN}"
+    tail = "" if mean is None else rf", \qquad \alpha(t) = {mean.latex}"
     return ClosedForm(curve, plain_clock(), ends, mean, rf"\Sigma(t) = (I-t\Sigma_0S)^{{-1}}\Sigma_0{tail}")
 
 
 def _has_mean(data: _Data) -> bool:
-    homogeneous = mean_is_homogeneous(data.exact) and is_symmetric(data.flow.half)
+    constant = is_zero(data.flow.rhs(data.exact.sigma))
+    homogeneous = mean_is_homogeneous(data.exact) and (is_symmetric(data.flow.half) or constant)
     return homogeneous or (is_zero(data.exact.alpha) and _keeps_mean_zero(data.exact))
 
 
@@ -265,7 +278,9 @@ def _mean(data: _Data) -> Mean:
     d = data.exact.dim
     start = np.array(fractions(data.exact.alpha), dtype=float)[:, 0]
     if is_zero(data.exact.alpha):
-        return Mean(lambda t: ImmutableMatrix.zeros(d, 1), lambda t: np.zeros(d))
+        return Mean(lambda t: ImmutableMatrix.zeros(d, 1), lambda t: np.zeros(d), "0")
+    if not is_symmetric(data.flow.half):
+        return _constant_mean(data, start)
     generator, value = to_sympy(data.exact.sigma * data.flow.S), data.flow.value
     scalar = is_zero(value - identity(d) * value[0, 0])
 
@@ -275,7 +290,21 @@ def _mean(data: _Data) -> Mean:
         grown = exp(V[0, 0] * t) if scalar else ImmutableMatrix((t * V).exp())
         return MatMul(grown, root, to_sympy(data.exact.alpha))
 
-    return Mean(expression, lambda t: _mean_number(data, start, t))
+    return Mean(expression, lambda t: _mean_number(data, start, t), _MEAN)
+
+
+def _constant_mean(data: _Data, start: Array) -> Mean:
+    r"""Return :math:`e^{tG}\alpha_0`, :math:`G = \sum_hV_h(I+\Sigma_0A_h)`, for a constant covariance."""
+    from scipy.linalg import expm
+
+    G = sum((V * data.exact.sigma * A for V, A in data.flow.pairs), data.flow.value)
+    exact, floats = to_sympy(G), np.array(fractions(G), dtype=float)
+    alpha = to_sympy(data.exact.alpha)
+    return Mean(
+        lambda t: MatMul(ImmutableMatrix((t * exact).exp()), alpha),
+        lambda t: np.asarray(expm(t * floats) @ start),
+        _CONSTANT,
+    )
 
 
 def _mean_number(data: _Data, start: Array, t: float) -> Array:

@@ -215,10 +215,11 @@ class ClosedForm:
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """A closed form of the mean: ``expression(t)`` in SymPy, ``number(t)`` as an array."""
+    """A closed form of the mean: ``expression(t)`` in SymPy, ``number(t)`` as an array, and its formula."""
 
     expression: Callable[[Any], Any]
     number: Callable[[float], Array]
+    latex: str
 
 
 def sample_points(count: int, step: Fraction = Fraction(1, 7)) -> Iterator[Any]:

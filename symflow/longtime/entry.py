@@ -19,6 +19,7 @@ from symflow.longtime.noise import noise
 from symflow.longtime.plane import plane
 from symflow.longtime.radial import radial
 from symflow.longtime.reading import ExactProblem, read_exactly
+from symflow.longtime.reflection import reflection
 from symflow.longtime.result import LongTime
 from symflow.longtime.validated import validated
 
@@ -29,6 +30,7 @@ _CRITERIA: tuple[Callable[[ExactProblem], LongTime | None], ...] = (
     line,
     layer,
     plane,
+    reflection,
     modes,
     fractional,
     noise,

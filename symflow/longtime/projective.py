@@ -85,6 +85,11 @@ class Field:
         f = trace(F)
         return F - theta * f, f
 
+    def is_stalled(self, theta: Any, tolerance: float) -> bool:
+        """Whether |G(Θ)| and |f(Θ)| are below the tolerance times Σ|V||A|."""
+        G, f = self.at(theta)
+        return bool(frobenius(G) < self.size * tolerance and f.abs_upper() < self.size * tolerance)
+
     def derivative(self, theta: Any) -> Any:
         """Return G'(Θ) as a matrix in the coordinates."""
         from flint import arb, arb_mat

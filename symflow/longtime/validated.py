@@ -24,10 +24,12 @@ from symflow.longtime.result import Criterion, Hypothesis, LongTime
 from symflow.longtime.trap import Trap, find_trap
 
 #: Steps of a run, and how often a trap is looked for.
-_STEPS = 600
+_STEPS = 400
 _EVERY = 4
 #: Relative width of the blow-up time at which a run stops.
 _WIDTH = 1e-13
+#: Where |G| and |f| are both below this times Σ|V||A|, the direction has stalled.
+_STALLED = 5e-3
 #: The largest matrices that are integrated in balls: the work grows like d⁶.
 _WIDEST = 5
 
@@ -93,6 +95,8 @@ def follow(flow: QuadraticFlow, sigma: Any) -> Outcome | str:
             continue
         trap = find_trap(field, state)
         if trap is None or not (trap.growth > 0 or trap.growth < 0):
+            if best is None and field.is_stalled(state.theta, _STALLED):
+                return "the direction approaches one in which growth, f, vanishes"
             continue
         best = Outcome(state, trap, step)
         if not best.blows_up:

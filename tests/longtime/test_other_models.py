@@ -1,4 +1,4 @@
-"""Distance, linear and Sinkhorn attention, heads, layers and noise at long times against the compiled flow."""
+"""Distance, linear and Sinkhorn attention, heads, layers, noise: long times against the compiled flow."""
 
 from __future__ import annotations
 

@@ -170,3 +170,34 @@ def test_latex_states_criterion_and_data() -> None:
     assert r"\frac{1}{2}" in text
     assert "Descartes" not in text
     assert r"\begin{document}" in text
+
+
+@pytest.mark.parametrize("A", [[[0, -1], [-1, 0]], [[0.5, 1], [1, 0.5]], [[-0.5, -1], [-1, -0.5]]])
+def test_reflections_split_into_two_riccati_equations(A: Any) -> None:
+    params, initial = {"V": [[0, 1], [1, 0]], "A": A}, Gaussian([0, 0], [[2, 0.5], [0.5, 1]])
+    result = long_time(Softmax(), initial, params)
+    assert result.criterion.name == "reflection"
+    t = 1.0 if result.blow_up_time is None else 0.8 * float(result.blow_up_time)
+    _, wanted = _end(params, initial.cov, [0, 0], t)
+    np.testing.assert_allclose(result.closed_form(t)[1], wanted, rtol=0, atol=AGREES * np.abs(wanted).max())
+    np.testing.assert_allclose(np.array(result.closed_form.Sigma(t), float), wanted, rtol=1e-8, atol=1e-9)
+    assert result.check()
+    if result.blow_up_time is not None:
+        run = solve(Softmax(), initial, params, (0, 10), **TIGHT)
+        assert run.t_star == pytest.approx(float(result.blow_up_time), rel=1e-6)
+
+
+def test_exchange_keeps_the_difference_of_the_variances() -> None:
+    params = {"V": [[0, 1], [1, 0]], "A": [[0, -1], [-1, 0]]}
+    result = long_time(Softmax(), Gaussian([0, 0], [[2, 0.5], [0.5, 0.75]]), params)
+    np.testing.assert_array_equal(np.array(result.limit, float), [[1.25, 0], [0, 0]])
+    assert result.limit_rank == 1
+
+
+def test_mean_of_a_constant_covariance() -> None:
+    params, cov, mean = {"V": I2, "A": [[0, 1], [-1, 0]]}, [[2, 0.5], [0.5, 1]], [1.0, 2.0]
+    result = long_time(Softmax(), Gaussian(mean, cov), params)
+    wanted_mean, wanted = _end(params, cov, mean, 1.0)
+    np.testing.assert_allclose(result.closed_form(1.0)[0], wanted_mean, rtol=AGREES)
+    np.testing.assert_allclose(wanted, cov, atol=1e-12)
+    assert r"e^{t\sum_hV_h(I+\Sigma_0A_h)}" in result.closed_form.to_latex()

@@ -24,6 +24,17 @@ def fmpq(value: Any) -> Any:
     return make(exact.numerator, exact.denominator)
 
 
+def rational_root(value: Any) -> Any:
+    """Return the square root of a ``flint.fmpq`` if it is rational, else None."""
+    from math import isqrt
+
+    if value < 0:
+        return None
+    roots = isqrt(int(value.p)), isqrt(int(value.q))
+    root = fmpq(Fraction(*roots))
+    return root if root * root == value else None
+
+
 def rational_matrix(rows: Iterable[Iterable[Any]]) -> RationalMatrix:
     """Return a matrix from rows of exact numbers or floats, which are read as the fractions they are.
 
