@@ -7,7 +7,7 @@ integrals and their derivatives in x uniformly, and stay integrable for all Gaus
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -83,14 +83,14 @@ class Majorants:
         found = [first]
         for n in range(1, self._order + 1):
             rest = _total(_product(value[j], found[n - j]) for j in range(1, n + 1))
-            found.append(_product(first, rest))
+            found.append(_product(first, rest, Fraction(-1)))
         return found
 
     def call(self, name: str, arguments: list[Series]) -> Series:
         """Return bounds of a function by the recurrence of its differential equation."""
         solve: dict[str, Callable[[Series], Series]] = {
             "exp": lambda s: self._solve(_exponential(s[0]), s, lambda found, n: found[n]),
-            "tanh": lambda s: self._solve(_constant(arb(1)), s, self._tanh_slope),
+            "tanh": lambda s: self._solve(_at_most(arb(1)), s, self._tanh_slope),
             "sin": self._circle,
             "cos": self._circle,
             "erf": self._erf,
@@ -116,13 +116,13 @@ class Majorants:
 
     def _circle(self, s: Series) -> Series:
         """Bound sine and cosine alike: both are at most one, and each is the slope of the other."""
-        return self._solve(_constant(arb(1)), s, lambda found, n: found[n])
+        return self._solve(_at_most(arb(1)), s, lambda found, n: found[n])
 
     def _erf(self, s: Series) -> Series:
         square = self.multiply(s, s)
-        bell = self._solve(_constant(arb(1)), square, lambda found, n: found[n])  # exp(−s²) ≤ 1
+        bell = self._solve(_at_most(arb(1)), square, lambda found, n: found[n])  # exp(−s²) ≤ 1
         slope = 2 / arb.pi().sqrt()
-        return self._solve(_constant(arb(1)), s, lambda _, n: _product(_constant(slope), bell[n]))
+        return self._solve(_at_most(arb(1)), s, lambda _, n: _product(_constant(slope), bell[n]))
 
     def _root(self, s: Series) -> Series:
         if any(part.signed != () for part in s[1:]) or s[0].signed is None or len(s[0].signed) > 1:
@@ -160,6 +160,11 @@ def _ball(value: Fraction) -> Any:
 
 def _constant(value: Any) -> Bound:
     return _polynomial((value,))
+
+
+def _at_most(size: Any) -> Bound:
+    """Return what is known of a function whose absolute value is at most ``size``, and of no sign."""
+    return Bound(_growth((size,)), None, (size,), None)
 
 
 def _polynomial(coefficients: Polynomial) -> Bound:
@@ -237,8 +242,7 @@ def _inverse(value: Bound) -> Bound:
         return _constant(1 / value.signed[0])
     if value.least is None or not value.least > 0:
         raise Rejected("a divisor has no positive lower bound")
-    size = 1 / value.least
-    return Bound(_growth((size,)), None, (size,), arb(0))
+    return replace(_at_most(1 / value.least), least=arb(0))
 
 
 def _exponential(exponent: Bound) -> Bound:
@@ -263,7 +267,7 @@ def _exponential_of_polynomial(coefficients: Polynomial) -> Bound:
     # beyond Cauchy's bound of its roots the polynomial is negative, below it is at most this number
     edge = 1 + _largest(lower) / abs(leading)
     top = sum((abs(c) * edge**power for power, c in enumerate(lower)), arb(0))
-    return Bound(_growth((top.exp(),)), None, (top.exp(),), arb(0))
+    return replace(_at_most(top.exp()), least=arb(0))
 
 
 def _largest(coefficients: Sequence[Any]) -> Any:

@@ -30,7 +30,8 @@ CLAIMS = (
         title="Gaussian preservation",
         quoted=r"Gaussian initial data stay Gaussian.",
         holds="Where a closed system is derived (elsewhere the verdict is refuted with a counterexample, or "
-        r"undecided): from every $\mathcal{N}(\alpha_0, \Sigma_0)$, singular $\Sigma_0$ included, the equation "
+        r"undecided): from every $\mathcal{N}(\alpha_0, \Sigma_0)$, singular $\Sigma_0$ included, the "
+        "equation "
         r"has the solution $\mathcal{N}(\alpha(t), \Sigma(t))$, where $(\alpha, \Sigma)$ solves the derived "
         "system, on its maximal interval of existence or up to the first exit from the stated domain.",
         hypotheses=_HYPOTHESES,
