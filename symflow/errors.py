@@ -64,6 +64,9 @@ class NotGaussianPreserving(InputError):
         super().__init__(message)
         self.witness = witness
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.witness)
+
 
 class ClosureUndecided(InputError):
     """Neither a closure nor a proof that there is none was found."""

@@ -58,7 +58,7 @@ def test_a_witness_agrees_with_quadrature_of_the_definition(model):
     assert 0 not in witness.value if isinstance(witness.value, Ball) else witness.value != 0
     assert str(witness) in str(refutation)
     assert witness.check()
-    assert pickle.loads(pickle.dumps(refutation.witness)) == witness
+    assert pickle.loads(pickle.dumps(refutation)).witness == witness
     text = witness.to_latex()
     assert text.isprintable() or "\n" in text
     assert text.count("$") % 2 == 0
