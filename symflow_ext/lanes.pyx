@@ -85,8 +85,8 @@ cdef class Batch:
     cdef void *_memory
     cdef list _keep
 
-    def __init__(self, capsule, y0, parameters, double t0, double t1, t_eval, *, double rtol, atol, out, last_t,
-                 last_y, t_star, status, reason, nfev, reached, max_step=None, first_step=None,
+    def __init__(self, capsule, y0, parameters, double t0, double t1, t_eval, *, double rtol, atol, out,
+                 last_t, last_y, t_star, status, reason, nfev, reached, max_step=None, first_step=None,
                  ptrdiff_t claim=1):
         self._capsule, self._kernel, self._keep = capsule, _kernel(capsule), []
         cdef ptrdiff_t members = len(y0), times = len(t_eval), n = self._kernel.states

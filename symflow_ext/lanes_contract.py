@@ -1,4 +1,4 @@
-"""The name under which kernels of fixed size and their runtime find each other: it changes with the headers."""
+"""The name under which kernels of fixed size and their runtime find each other."""
 
 from __future__ import annotations
 

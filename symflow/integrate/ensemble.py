@@ -46,9 +46,9 @@ def ensemble(
     .. math:: \dot\alpha_b = \Gamma(\alpha_b, \Sigma_b; \theta_b), \quad
               \dot\Sigma_b = L_b\Sigma_b + \Sigma_b L_b^\top, \qquad b = 1, …, B
 
-    Up to d = 8 with ``"dop853"``, eight members share the vector registers of a core, each with a step size of
-    its own; else every member is a :func:`symflow.solve`. A member has the same bits whatever the others are
-    doing: neither ``chunk`` nor ``threads`` changes a result.
+    Up to d = 8 with ``"dop853"``, eight members share the vector registers of a core, each with a step size
+    of its own; else every member is a :func:`symflow.solve`. A member has the same bits whatever the others
+    are doing: neither ``chunk`` nor ``threads`` changes a result.
 
     Parameters
     ----------
@@ -123,7 +123,8 @@ def _run(
     times = options.t_eval
     if times is None:
         times = np.array([options.t0, options.t1] if options.t0 != options.t1 else [options.t0])
-    work = lane_run(members, options, times, chunk, backend) or _Singles(members, options, times, chunk, backend)
+    asked = (members, options, times, chunk, backend)
+    work = lane_run(*asked) or _Singles(*asked)
     watch = Watch(work.done, members.count, progress, options.max_wall_time)
     interrupted = run_threads(work.worker, threads, watch)
     rows = work.rows()
@@ -140,7 +141,8 @@ def _run(
 
 def _refuse_divergent(members: Members, options: Options, rows: Rows) -> None:
     """Refuse the first member whose normaliser diverges at its initial law."""
-    for m in np.flatnonzero((rows.reasons == "outside-domain") & (rows.last_t == options.t0)):
+    outside = (rows.reasons == "outside-domain") & (rows.last_t == options.t0)
+    for m in np.flatnonzero(outside).tolist():
         problem = read_problem(members.model(m), members.initials[m], members.params(m))
         try:
             refuse_divergent(problem, problem.tilt())
@@ -213,8 +215,8 @@ class _Singles:
         try:
             run = solve(
                 members.model(m), members.initials[m], members.params(m), (o.t0, o.t1), t_eval=self._times,
-                method=o.method, rtol=o.rtol, atol=o.atol, dt=o.dt, max_step=o.max_step, first_step=o.first_step,
-                backend=self._backend, max_wall_time=o.max_wall_time,
+                method=o.method, rtol=o.rtol, atol=o.atol, dt=o.dt, max_step=o.max_step,
+                first_step=o.first_step, backend=self._backend, max_wall_time=o.max_wall_time,
             )  # fmt: skip
         except NormaliserDiverges as error:
             raise NormaliserDiverges(f"member {m}: {error}", error.value) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from symflow.codegen.fixed.kernel import LANES, LARGEST, FixedKernel, fixed_kernel
 from symflow.codegen.fixed.unroll import Unsupported
-from symflow.errors import BuildError
+from symflow.errors import BackendWarning, BuildError
 from symflow.integrate.backends import runtime
 from symflow.integrate.checking import Array
 from symflow.integrate.ensemble_members import Members
@@ -121,6 +122,7 @@ def lane_run(
             if backend == "compiled":
                 raise
             why = str(error).splitlines()[0]
+            warnings.warn(f"the ensemble runs member by member: {why}", BackendWarning, stacklevel=4)
     _LOG.info("%s runs member by member: %s", members.problem.statement.name, why)
     return None
 
@@ -253,7 +255,7 @@ def _cholesky(covs: Array) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def factors_of(covs: Array) -> Array:
-    """Return F (m, d, d) with ``Σ = FFᵀ`` by pivoted Cholesky: what rounding leaves of a negative sign is zero."""
+    """Return F (m, d, d) with ``Σ = FFᵀ`` by pivoted Cholesky; what rounding made negative is zero."""
     m, d, _ = covs.shape
     rest, factors, index = covs.copy(), np.zeros_like(covs), np.arange(m)
     for k in range(d):

@@ -88,7 +88,10 @@ def read_members(
     first = {name: values[0] for name, values in own.items()}
     scalars = {name: float(v) for name, v in (shared | first).items() if name in _SCALARS}
     shared = {name: value for name, value in shared.items() if name not in scalars}
+    if "diffusion" in own:  # one member with noise is enough for the equations to have it
+        scalars["diffusion"] = float(own["diffusion"].max())
     carried = replace(model, **scalars) if scalars else model
+    _refuse_scalars(carried, own)
     given = {name: value for name, value in (shared | first).items() if name not in scalars}
     problem = read_problem(carried, laws[0], given, t_span)
     return Members(problem, laws, shared, own)
@@ -116,8 +119,8 @@ def read_laws(initials: Any) -> Gaussian | tuple[Gaussian, ...]:
             raise InputError(f"initials[{i}] must be a Gaussian(mean, cov), got {type(law).__name__}")
         if law.mean.shape != laws[0].mean.shape:
             raise InputError(
-                f"initials[{i}] has a mean of shape {law.mean.shape}, initials[0] one of {laws[0].mean.shape}; "
-                "run ensembles of one dimension at a time"
+                f"initials[{i}] has a mean of shape {law.mean.shape}, but initials[0] has "
+                f"{laws[0].mean.shape}; run ensembles of one dimension at a time"
             )
     return laws
 
@@ -151,6 +154,16 @@ def _is_column(name: str, array: Array, statement: Statement) -> bool:
     return is_vector and array.shape[-1] == 1 and array.shape[0] > 1
 
 
+def _refuse_scalars(model: AttentionModel, own: Mapping[str, Array]) -> None:
+    """Refuse a number of one member that the model does not accept."""
+    for name in sorted(own.keys() & set(_SCALARS)):
+        for m, value in enumerate(own[name].tolist()):
+            try:
+                replace(model, **{name: value})
+            except InputError as error:
+                raise InputError(f"{name}[{m}] = {value!r} cannot be used: {error}") from None
+
+
 def _count(laws: Gaussian | tuple[Gaussian, ...], own: Mapping[str, Array]) -> int:
     """Return the number of members, on which all must agree."""
     sources = {} if isinstance(laws, Gaussian) else {"initials": len(laws)}
@@ -161,7 +174,8 @@ def _count(laws: Gaussian | tuple[Gaussian, ...], own: Mapping[str, Array]) -> i
     for name, other in rest:
         if other != count:
             raise InputError(
-                f"{name} has {other} members on its leading axis, but {source} has {count}; give one per member"
+                f"{name} has {other} members on its leading axis, but {source} has {count}; "
+                "give one per member"
             )
     if count == 0:
         raise InputError(f"{source} has no members; give at least one")

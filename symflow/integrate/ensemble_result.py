@@ -65,7 +65,7 @@ class Ensemble:
 
     @cached_property
     def cov(self) -> Array:
-        """Covariances (B, T, d, d): FFᵀ, symmetric to the last bit and positive semidefinite; NaN where F is."""
+        """Covariances (B, T, d, d): FFᵀ, symmetric to the last bit, positive semidefinite; NaN like F."""
         d, r = self.factor.shape[-2:]
         return covariances(self.factor.reshape(-1, d, r)).reshape(*self.factor.shape[:-1], d)
 
@@ -127,7 +127,7 @@ class Ensemble:
         if status == "blow-up":
             return f"{self.model} blows up in finite time: tr(cov) → ∞ at t* = {self.t_star[i]:.10g}"
         if status == "non-finite":
-            return f"the solution leaves the range of floating-point numbers near {where}, not at a singularity"
+            return f"the solution leaves the range of floating-point numbers near {where}, no singularity"
         if why == "outside-domain":
             return f"the normaliser of {self.model} diverges near {where}; end the run earlier, or reduce cov"
         if why == "singular":
@@ -169,7 +169,7 @@ class Ensemble:
 
 @dataclass(eq=False)
 class Rows:
-    """The arrays that members fill, before they become an :class:`Ensemble`; a member that has not ended is NaN.
+    """The arrays that members fill, before they become an :class:`Ensemble`; NaN where none has ended.
 
     Parameters
     ----------

@@ -42,7 +42,9 @@ def lanes_source(
         "versions": versions,
         "abi": abi,
         "lanes": lanes,
-        "sizes": ", ".join(f"{a.name} {shape}" for a, shape in zip(program.inputs, straight.shapes, strict=True)),
+        "sizes": ", ".join(
+            f"{array.name} {shape}" for array, shape in zip(program.inputs, straight.shapes, strict=True)
+        ),
         "states": ", ".join(f"{program.inputs[n].name}[{i}, {j}]" for n, i, j in straight.slots),
         "parameters": ", ".join(f"{name}[{i}, {j}]" for name, i, j in straight.parameters) or "none",
         "n_states": len(straight.slots),
@@ -85,7 +87,7 @@ def tableau_macros() -> list[tuple[str, str]]:
     rows |= {f"DENSE_WEIGHTS_{n}(X)": row for n, row in enumerate(table.dense)}
     found = [("STAGES", str(stages)), ("DENSE_STAGES", str(len(table.dense_a)))]
     found += [("DENSE_TERMS", str(len(table.dense)))]
-    found += [(name, " ".join(f"X({j}, {weight!r})" for j, weight in row.items())) for name, row in rows.items()]
+    found += [(name, " ".join(f"X({j}, {w!r})" for j, w in row.items())) for name, row in rows.items()]
     found += [("ALL_STAGES", " ".join(f"STAGE({n});" for n in range(1, stages)))]
     found += [("DENSE_ALL_STAGES", " ".join(f"DENSE_STAGE({n});" for n in range(len(table.dense_a))))]
     found += [("DENSE_ALL_TERMS", " ".join(f"DENSE_TERM({n});" for n in range(len(table.dense))))]

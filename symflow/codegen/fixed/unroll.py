@@ -1,14 +1,14 @@
-"""A program at fixed sizes as straight-line code over single entries.
+r"""A program at fixed sizes as straight-line code over single entries.
 
 Numbers that are known when the code is generated (zeros and ones of a parameter) simplify what follows;
 a state that stays symmetric is kept as its lower triangle; what no output needs is dropped.
 
 A factor with ``F' = FS`` (so it is where V is the identity) may be turned while it flows: for every skew W,
 
-.. math:: F' = F(S + W) \\implies (FF^\\top)' = F(S + S^\\top)F^\\top,
+.. math:: F' = F(S + W) \implies (FF^\top)' = F(S + S^\top)F^\top,
 
-and with W_ij = S_ji above the diagonal negated, F stays lower triangular: S + W has the entries S_ij + S_ji below
-the diagonal, S_ii on it, zeros above.
+and for W_ij = S_ji below the diagonal F stays lower triangular: there S + W has the entries S_ij + S_ji,
+on the diagonal S_ii, above it zeros.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Straight:
     shapes : tuple of (int, int)
         Of each state.
     kinds : tuple of str
-        How each state is kept: ``"full"``, or as a lower triangle because it is ``"symmetric"`` or ``"lower"``.
+        How each state is kept: ``"full"``, or by its lower triangle: ``"symmetric"``, ``"lower"``.
     """
 
     slots: tuple[Slot, ...]
@@ -226,7 +226,7 @@ class _Writer:
         """Whether the derivative of every state is of the kind of the state."""
         return all(
             kind == "full"
-            or (kind == "lower" and not any(x != 0.0 for i, row in enumerate(self.values[out]) for x in row[i + 1 :]))
+            or (kind == "lower" and _is_lower(self.values[out]))
             or (kind == "symmetric" and self.values[out] == _transposed(self.values[out]))
             for kind, out in zip(self.kinds, self.program.outputs, strict=True)
         )
@@ -254,6 +254,10 @@ class _Writer:
             shapes=tuple(self.shape(a) for a in self.program.inputs),
             kinds=self.kinds,
         )
+
+
+def _is_lower(rows: Matrix) -> bool:
+    return all(x == 0.0 for i, row in enumerate(rows) for x in row[i + 1 :])
 
 
 def _transposed(rows: Matrix) -> Matrix:
