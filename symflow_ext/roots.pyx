@@ -11,7 +11,7 @@ The equation RX + XR = E is solved by Newton's iteration for the sign of the mat
 blocks of which follow from R alone.
 """
 
-from libc.math cimport HUGE_VAL, exp, fabs, log, sqrt
+from libc.math cimport HUGE_VAL, NAN, exp, fabs, frexp, ldexp, log, sqrt
 from libc.string cimport memcpy
 from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_SINGULAR, symflow_linalg
 
@@ -55,7 +55,7 @@ cdef bint _is_symmetric(ptrdiff_t n, const double *a) noexcept nogil:
     return True
 
 
-# -------------------------------------------------------------------------------------- symmetric matrices
+# ------------------------------------------------------------------------------------- symmetric matrices
 
 cdef void _rotate(ptrdiff_t n, double *a, double *v, ptrdiff_t p, ptrdiff_t q) noexcept nogil:
     """Annihilate a[p, q] by a rotation of rows and columns p, q; v collects the rotations, by rows."""
@@ -84,12 +84,12 @@ cdef void _rotate(ptrdiff_t n, double *a, double *v, ptrdiff_t p, ptrdiff_t q) n
 
 cdef int _diagonalise(ptrdiff_t n, double *a, double *v) noexcept nogil:
     """Rotate the symmetric a to a diagonal matrix; the rows of v are its eigenvectors."""
-    cdef ptrdiff_t sweep, p, q
+    cdef ptrdiff_t _sweep, p, q
     cdef bint rotated
     for p in range(n):
         for q in range(n):
             v[p * n + q] = 1.0 if p == q else 0.0
-    for sweep in range(SWEEPS):
+    for _sweep in range(SWEEPS):
         rotated = False
         for p in range(n - 1):
             for q in range(p + 1, n):
@@ -143,7 +143,7 @@ cdef int _invert(const symflow_linalg *la, ptrdiff_t n, const double *a, double 
 
 
 cdef bint _settled(double distance, double before, ptrdiff_t n) noexcept nogil:
-    """Whether an iteration is at its limit: as near as rounding lets it, or near and no nearer than before."""
+    """Whether an iteration is at its limit: as near as rounding allows, or near and no nearer than before."""
     return distance <= n * EPS or (distance <= 1e-6 and distance >= 0.5 * before)
 
 
@@ -155,9 +155,9 @@ cdef int _iterate(const symflow_linalg *la, ptrdiff_t n, double *a, double *work
     cdef double *product = work + 3 * n * n
     cdef ptrdiff_t *pivots = <ptrdiff_t *>(work + 4 * n * n)
     cdef double log_det = 0.0, scale = 1.0, distance = 2.0 * NEAR, before
-    cdef ptrdiff_t step, i, j
+    cdef ptrdiff_t _step, i, j
     memcpy(m, a, n * n * sizeof(double))
-    for step in range(ITERATIONS):
+    for _step in range(ITERATIONS):
         if _invert(la, n, m, lu, inverse, pivots, &log_det) != SYMFLOW_OK:
             return SYMFLOW_SINGULAR
         scale = exp(-0.5 * log_det / n) if distance > NEAR else 1.0
@@ -176,18 +176,38 @@ cdef int _iterate(const symflow_linalg *la, ptrdiff_t n, double *a, double *work
 
 
 cdef int square_root(const symflow_linalg *la, ptrdiff_t n, double *a, double *work) noexcept nogil:
+    """Overwrite a by its root; the largest entry is first brought near 1 by a power of four."""
+    cdef double largest = 0.0
+    cdef ptrdiff_t i
+    cdef int exponent = 0, status
+    for i in range(n * n):
+        if not fabs(a[i]) < HUGE_VAL:  # what has overflowed stays so: it is not singular
+            return SYMFLOW_OK
+        largest = max(largest, fabs(a[i]))
+    if largest == 0.0:
+        return SYMFLOW_OK
+    frexp(largest, &exponent)
+    exponent -= exponent % 2
+    for i in range(n * n):
+        a[i] = ldexp(a[i], -exponent)
+    if n <= JACOBI and _is_symmetric(n, a):
+        status = _symmetric_root(la, n, a, work)
+    else:
+        status = _general_root(la, n, a, work)
+    for i in range(n * n):
+        a[i] = ldexp(a[i], exponent // 2)
+    return status
+
+
+cdef int _general_root(const symflow_linalg *la, ptrdiff_t n, double *a, double *work) noexcept nogil:
     cdef double *given = work + 4 * n * n + n
     cdef double *left = given + n * n
     cdef double size, before = HUGE_VAL, error
-    cdef ptrdiff_t step, i
+    cdef ptrdiff_t _step, i
     cdef int status
-    if not _norm(n, a) <= 1e300:  # what has overflowed stays so; it has no root, and is not singular either
-        return SYMFLOW_OK
-    if n <= JACOBI and _is_symmetric(n, a):
-        return _symmetric_root(la, n, a, work)
     memcpy(given, a, n * n * sizeof(double))
     status = _iterate(la, n, a, work)
-    for step in range(CORRECTIONS):
+    for _step in range(CORRECTIONS):
         if status != SYMFLOW_OK:
             return status
         memcpy(left, given, n * n * sizeof(double))
@@ -210,10 +230,12 @@ cdef int sylvester_root(const symflow_linalg *la, ptrdiff_t n, const double *r, 
     cdef double *product = work + 3 * n * n
     cdef ptrdiff_t *pivots = <ptrdiff_t *>(work + 4 * n * n)
     cdef double log_det = 0.0, scale = 1.0, distance = 2.0 * NEAR, before
-    cdef ptrdiff_t step, i
+    cdef ptrdiff_t _step, i
     memcpy(a, r, n * n * sizeof(double))
-    for step in range(ITERATIONS):
-        if not _norm(n, a) <= 1e300:
+    for _step in range(ITERATIONS):
+        if not _norm(n, a) < HUGE_VAL:
+            for i in range(n * n):
+                e[i] = NAN  # R has overflowed, and so has X
             return SYMFLOW_OK
         if _invert(la, n, a, lu, inverse, pivots, &log_det) != SYMFLOW_OK:
             return SYMFLOW_SINGULAR

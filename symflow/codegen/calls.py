@@ -105,5 +105,8 @@ def evaluate(call: Any, t: float, y: FloatArray) -> FloatArray:
             f"at t = {t:g} the normaliser diverges: I − Σ^(1/2)CΣ^(1/2) is not positive definite"
         )
     if status == _SINGULAR:
-        raise NormaliserDiverges(f"at t = {t:g} the normaliser diverges: I − ΣC is singular")
+        raise NormaliserDiverges(
+            f"at t = {t:g} the normaliser diverges: a matrix of the drift, such as I − ΣC, has no inverse "
+            "or no square root"
+        )
     return dy

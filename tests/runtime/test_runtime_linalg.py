@@ -134,6 +134,9 @@ for n in (65, 200, 384):
     runtime.lu_solve(a, pivots, b)
     runtime.gemm(b, b, c, trans_b=True)
     runtime.cholesky(c)
+    root = a @ a.T / n + np.eye(n) + 0.01 * b
+    runtime.sqrtm(root)
+    digest.update(root)
     digest.update(b)
     digest.update(c)
 print(digest.hexdigest())
@@ -151,3 +154,96 @@ def test_same_bits_for_any_number_of_threads() -> None:
         )
         digests.add(run.stdout)
     assert len(digests) == 1
+
+
+SIZES = [1, 2, 3, 8, 12, 13, 40, 65, 100]
+
+
+def _spd(n: int, spread: float) -> np.ndarray:
+    """A symmetric matrix with eigenvalues from 1 to ``spread``, in equal ratios."""
+    q, _ = np.linalg.qr(np.random.default_rng(n).normal(size=(n, n)))
+    return (q * np.geomspace(1.0, spread, n)) @ q.T
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("spread", [1.0, 1e3, 1e12])
+def test_square_root_of_symmetric_and_similar_matrices(n: int, spread: float) -> None:
+    """R² = A to rounding of the product, and R is the principal root: its eigenvalues are those expected."""
+    change = np.eye(n) + np.triu(np.ones((n, n)), 1) / n
+    symmetric = _spd(n, spread)
+    for a in (0.5 * (symmetric + symmetric.T), np.linalg.solve(change, symmetric @ change)):
+        root = a.copy()
+        assert runtime.sqrtm(root) == 0
+        size = np.linalg.norm(root)
+        assert np.linalg.norm(root @ root - a) <= 20 * n * np.finfo(float).eps * size**2
+        if spread <= 1e3:
+            expected = np.sqrt(np.geomspace(1.0, spread, n))
+            found = np.sort(np.linalg.eigvals(root).real)
+            np.testing.assert_allclose(found, np.sort(expected), rtol=1e-9)
+
+
+def test_square_root_of_a_triangle_and_of_zero() -> None:
+    root = np.array([[4.0, 1.0], [0.0, 9.0]])
+    assert runtime.sqrtm(root) == 0
+    np.testing.assert_allclose(root, [[2.0, 0.2], [0.0, 3.0]], rtol=1e-14)
+    zero = np.zeros((3, 3))
+    assert runtime.sqrtm(zero) == 0
+    assert not zero.any()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e299])
+@pytest.mark.parametrize("n", [1, 4, 30])
+def test_square_root_at_any_scale(scale: float, n: int) -> None:
+    change = np.eye(n) + np.triu(np.ones((n, n)), 1) / n  # not symmetric
+    a = scale * np.linalg.solve(change, _spd(n, 100.0) @ change)
+    root = a.copy()
+    assert runtime.sqrtm(root) == 0
+    root /= np.sqrt(scale)
+    np.testing.assert_allclose(root @ root, a / scale, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [2, 3, 30])
+def test_what_has_no_root_is_reported(n: int) -> None:
+    a = np.eye(n)
+    a[0, 0] = -1.0
+    assert runtime.STATUS[runtime.sqrtm(a)] == "singular"
+    a = np.eye(n) + np.eye(n, k=1)
+    a[0, 0] = -1.0
+    assert runtime.STATUS[runtime.sqrtm(a)] == "singular"
+
+
+def test_what_has_overflowed_has_a_root_that_has() -> None:
+    for n in (2, 30):
+        for value in (np.nan, np.inf):
+            a = np.eye(n)
+            a[0, 1] = value
+            assert runtime.sqrtm(a) == 0
+            assert not np.isfinite(a).all()
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_sylvester(n: int) -> None:
+    rng = np.random.default_rng(n)
+    r = _spd(n, 1e3) + 0.1 * np.triu(rng.normal(size=(n, n)), 1)
+    e = rng.normal(size=(n, n))
+    x = e.copy()
+    assert runtime.sylvester(r, x) == 0
+    residual = np.linalg.norm(r @ x + x @ r - e)
+    assert residual <= 1e-12 * n * np.linalg.norm(r) * np.linalg.norm(x)
+
+
+def test_sylvester_is_the_derivative_of_the_root() -> None:
+    """(√(A + hE) − √(A − hE))/2h at h and 2h, extrapolated."""
+    n, h = 5, 1e-3
+    rng = np.random.default_rng(0)
+    a, e = _spd(n, 10.0), rng.normal(size=(n, n))
+
+    def root(t: float) -> np.ndarray:
+        found = a + t * e
+        assert runtime.sqrtm(found) == 0
+        return found
+
+    inner, outer = ((root(s) - root(-s)) / (2 * s) for s in (h, 2 * h))
+    x = e.copy()
+    assert runtime.sylvester(root(0.0), x) == 0
+    np.testing.assert_allclose(x, (4 * inner - outer) / 3, atol=1e-10)
