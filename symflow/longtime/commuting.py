@@ -28,7 +28,7 @@ from symflow.algebra.exact.rational import (
     fmpq,
     fractions,
     identity,
-    inertia,
+    inertia_on_range,
     is_symmetric,
     is_zero,
     kernel,
@@ -80,9 +80,9 @@ class _Data:
     reduced: RationalMatrix  # LᵀSL
 
     @property
-    def spectrum(self) -> RationalMatrix:
-        """D LᵀSL, similar to a symmetric matrix."""
-        return diagonal(self.factor.D) * self.reduced
+    def spectrum(self) -> Any:
+        """Characteristic polynomial of Σ₀S: that of FᵀSF times a power of x."""
+        return (self.exact.sigma * self.flow.S).charpoly()
 
 
 def commuting(exact: ExactProblem) -> LongTime | None:
@@ -96,14 +96,13 @@ def commuting(exact: ExactProblem) -> LongTime | None:
     factor = psd_factor(exact.sigma)
     assert factor is not None  # the reading made sure
     data = _Data(exact, flow, factor, factor.L.transpose() * S * factor.L)
-    signs = inertia(data.reduced) if factor.rank else None
-    if signs is not None and signs.positive:
+    if inertia_on_range(exact.sigma, S, factor.rank).positive:
         return _blow_up(data)
     return _converges(data)
 
 
 def _blow_up(data: _Data) -> LongTime:
-    top, multiplicity = largest_root(data.spectrum.charpoly())
+    top, multiplicity = largest_root(data.spectrum)
     t_star = top.reciprocal()
     direction = _direction(data, top)
     criterion = _criterion(
@@ -179,7 +178,7 @@ def _ball_direction(data: _Data, top: AlgebraicNumber) -> BallMatrix:
     from flint import arb_mat, ctx
 
     generator = data.exact.sigma * data.flow.S
-    characteristic = data.spectrum.charpoly()
+    characteristic = data.spectrum
     squarefree = characteristic // characteristic.gcd(characteristic.derivative())
     coefficients = squarefree.coeffs()
     with ctx.workprec(256):

@@ -84,7 +84,7 @@ def layer(exact: ExactProblem) -> LongTime | None:
 def _blow_up(data: _Data) -> Ball:
     from flint import arb, ctx
 
-    top, _ = largest_root((diagonal(data.factor.D) * data.reduced).charpoly())
+    top, _ = largest_root((data.exact.sigma * data.S).charpoly())
     with ctx.workprec(_BITS):
         return Ball.of((2 * arb(data.w) / top.arb(_BITS)).log1p() / (2 * arb(data.w)))
 

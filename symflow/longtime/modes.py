@@ -21,11 +21,11 @@ from scipy.special import wrightomega
 from symflow.algebra.exact.numbers import matrix_latex, rational_latex
 from symflow.algebra.exact.rational import (
     Factor,
-    Inertia,
     RationalMatrix,
+    diagonal,
     fractions,
     identity,
-    inertia,
+    inertia_on_range,
     is_symmetric,
     is_zero,
     kernel,
@@ -159,7 +159,7 @@ def _told(
     factor = psd_factor(exact.sigma)
     assert factor is not None  # the reading made sure
     reduced = factor.L.transpose() * head.B * factor.L
-    signs = inertia(reduced * (1 if v > 0 else -1)) if factor.rank else Inertia(0, 0, 0)
+    signs = inertia_on_range(exact.sigma, head.B * (1 if v > 0 else -1), factor.rank)
     grows = bool(signs.positive) and v != 0
     null = kernel(reduced) if factor.rank and v != 0 else identity(factor.rank)
     limit = None if grows else limit_on_kernel(factor, null, exact.dim)
@@ -197,8 +197,8 @@ def _told(
 
 def _signs(B: RationalMatrix, factor: Factor) -> tuple[int, int]:
     """Return how many eigenvalues of FᵀBF are positive and negative."""
-    signs = inertia(factor.L.transpose() * B * factor.L) if factor.rank else None
-    return (signs.positive, signs.negative) if signs else (0, 0)
+    signs = inertia_on_range(factor.L * diagonal(factor.D) * factor.L.transpose(), B, factor.rank)
+    return signs.positive, signs.negative
 
 
 @dataclass(frozen=True, eq=False)

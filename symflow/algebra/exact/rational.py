@@ -135,11 +135,29 @@ def inertia(matrix: RationalMatrix) -> Inertia:
     >>> inertia(rational_matrix([[0, 1], [1, 0]]))
     Inertia(positive=1, negative=1, zero=0)
     """
-    coefficients = matrix.charpoly().coeffs()
+    return _signs_of_roots(matrix.charpoly(), 0)
+
+
+def inertia_on_range(sigma: RationalMatrix, S: RationalMatrix, rank: int) -> Inertia:
+    """Return the inertia of FᵀSF for a positive semidefinite Σ = FFᵀ of that rank.
+
+    ΣS has the eigenvalues of FᵀSF and d − rank zeros, and smaller fractions.
+
+    Examples
+    --------
+    >>> inertia_on_range(rational_matrix([[1, 0], [0, 0]]), rational_matrix([[-1, 5], [5, 3]]), 1)
+    Inertia(positive=0, negative=1, zero=0)
+    """
+    return _signs_of_roots((sigma * S).charpoly(), sigma.nrows() - rank)
+
+
+def _signs_of_roots(polynomial: Any, ignored_zeros: int) -> Inertia:
+    """Count positive, negative and zero roots of a polynomial with real roots only."""
+    coefficients = polynomial.coeffs()
     signs = [1 if c > 0 else -1 for c in coefficients if c != 0]
     null = next(i for i, c in enumerate(coefficients) if c != 0)
     positive = sum(a != b for a, b in pairwise(signs))
-    return Inertia(positive, matrix.nrows() - null - positive, null)
+    return Inertia(positive, polynomial.degree() - null - positive, null - ignored_zeros)
 
 
 def kernel(matrix: RationalMatrix) -> RationalMatrix:
