@@ -343,3 +343,19 @@ def test_every_rule_refuses_every_wrong_relation():
     for name, rule in rules().items():
         given = dict.fromkeys(rule.arguments, "A") | {key: ["1"] for key in rule.lists}
         assert refused(line("1", name, ("tilted-mean", "V*y", STATEMENT["score"], "V*alpha"), **given)), name
+
+
+def test_norms_of_quotients():
+    root = line("s", "scalar-sign", ("positive", "b"), ["sign of b"])
+    gap = line("g", "scalar-sign", ("nonnegative", "0"))
+    one = line("o", "scalar-sign", ("nonnegative", "1"))
+    gram = line("q", "gram", ("semidefinite", "zeros(d, d)"), factor="zeros(d, d)")
+    norm = line("n", "norm-from-sign", ("norm", "eye(d)", "1"), ["q", "o"])
+    start = (root, gap, one, gram, norm)
+    quotient = ("norm", "eye(d)/b", "1/b")
+    assert follows(*start, line("x", "norm-quotient", quotient, ["n", "s", "g"], divisor="b"))
+    assert refused(
+        *start, line("x", "norm-quotient", ("norm", "eye(d)/b", "1"), ["n", "s", "g"], divisor="b")
+    )
+    assert refused(*start, line("x", "norm-quotient", quotient, ["n", "s", "o"], divisor="b"))
+    assert refused(*start, line("x", "norm-quotient", quotient, ["n", "o", "g"], divisor="b"))

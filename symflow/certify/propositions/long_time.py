@@ -159,6 +159,9 @@ _COMMUTING = (
 )
 
 
+_MASSES = ("Z1", "Z2", "Z0", "R", "m", "c", "n", "e", "g")
+
+
 def _same_limit(model: str, system: dict[str, str]) -> LongTime:
     return LongTime(
         "CACP25/l2-same-limit",
@@ -287,5 +290,22 @@ PROPOSITIONS: tuple[Proposition, ...] = (
             "optimality": {"relation": "equal", "left": "C", "right": "Sigma*M*S"},
         },
         symmetric=("M", "C", "S", "H"),
+    ),
+    LongTime(
+        "CACP25/masked-sink",
+        "masked softmax attention at any position and query, for two laws (1, 2) with one law of positions: "
+        "N the integral of the value and Z that of the kernel over earlier positions; the first position "
+        "has mass m > 0, its part of Z1 is m*Z0 with Z0 ≥ c > 0, the rest is R ≥ 0; |N1 - N2| ≤ n, |Z1 - "
+        "Z2| ≤ e, the second velocity N2/Z2 is at most g",
+        {**dict.fromkeys(("N1", "N2"), ("d",)), **dict.fromkeys(_MASSES, ())},
+        {"relation": "norm", "matrix": "N1/Z1 - N2/Z2", "bound": "(n + e*g)/(m*c)"},
+        {
+            "split": {"relation": "equal", "left": "Z1", "right": "m*Z0 + R"},
+            "kernel": {"relation": "nonnegative", "scalar": "Z0 - c"},
+            "values": {"relation": "norm", "matrix": "N1 - N2", "bound": "n"},
+            "masses": {"relation": "norm", "matrix": "(Z2 - Z1)*eye(d)", "bound": "e"},
+            "velocity": {"relation": "norm", "matrix": "N2/Z2", "bound": "g"},
+        },
+        {name: "nonnegative" if name in "Rneg" else "positive" for name in _MASSES},
     ),
 )

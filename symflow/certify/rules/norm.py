@@ -43,9 +43,21 @@ def _transpose(line: Inference) -> None:
     line.same(line.conclusion["bound"], premise["bound"], "another bound")
 
 
+def _quotient(line: Inference) -> None:
+    line.require("norm")
+    line.count(3)
+    premise, divisor = line.premise(0, "norm"), line.arguments["divisor"]
+    least = line.premise(1, "positive")["scalar"]
+    gap = line.premise(2, "nonnegative")["scalar"]
+    line.same(gap, divisor - least, "premise 3 does not say that the divisor is at least that")
+    line.same(line.conclusion["matrix"], multiply(1 / divisor, premise["matrix"]), "not the quotient")
+    line.same(line.conclusion["bound"], premise["bound"] / least, "not the quotient of the bounds")
+
+
 RULES = (
     Rule("norm-from-sign", "c²I − XᵀX ⪰ 0 and c ≥ 0 give |X| ≤ c.", _from_sign),
     Rule("norm-product", "|XY| ≤ |X| |Y|.", _product),
     Rule("norm-sum", "|X + Y| ≤ |X| + |Y|.", _sum),
+    Rule("norm-quotient", "|X| ≤ b and s ≥ c > 0 give |X/s| ≤ b/c.", _quotient, ("divisor",)),
     Rule("norm-transpose", "|Xᵀ| = |X|.", _transpose),
 )

@@ -42,6 +42,23 @@ class Moments:
         return Moments(self.mean, self.covariance, *(part.xreplace(values) for part in parts))
 
 
+def stated_certificate(claim: str, chain: ChainWriter, part: str = "") -> Certificate:
+    """Return a certificate for a theorem whose statement is fixed, or for a part of it."""
+    stated_in: Any = proposition(claim)
+    theorem = stated_in.parts[part] if part else stated_in
+    stated = theorem.record()
+    return Certificate(
+        claim=claim,
+        status="proved",
+        kind="identity-chain",
+        statement=stated,
+        scope=theorem.scope(stated),
+        assumes=tuple(sorted(chain.lemmas)),
+        proof={"factor": "F", "noise": "z", "lines": chain.lines},
+        versions=software(),
+    )
+
+
 @dataclass
 class Proof:
     """An identity chain about the long time of a system."""
@@ -61,19 +78,7 @@ class Proof:
 
     def certificate(self, claim: str, part: str = "") -> Certificate:
         """Return the certificate of a claim, or of a part of it; it is not replayed here."""
-        stated_in: Any = proposition(claim)
-        theorem = stated_in.parts[part] if part else stated_in
-        stated = theorem.record()
-        return Certificate(
-            claim=claim,
-            status="proved",
-            kind="identity-chain",
-            statement=stated,
-            scope=theorem.scope(stated),
-            assumes=tuple(sorted(self.chain.lemmas)),
-            proof={"factor": "F", "noise": "z", "lines": self.chain.lines},
-            versions=software(),
-        )
+        return stated_certificate(claim, self.chain, part)
 
     def flow(self) -> tuple[str, str]:
         """Write that there is a maximal solution and that it is ΦΣ(0)Φᵀ; return the ids."""
