@@ -1,10 +1,36 @@
-r"""The closed form of the covariance under softmax attention whose V commutes with everything."""
+r"""Predictions from exact closed forms, and in floats where matrices are too large to be rational."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from symflow.integrate.gaussian import Gaussian
+from symflow.longtime.entry import long_time
+from symflow.models.registry import attention_models
 from symflow.report.regimes.regime import Array, Prediction
+
+
+def exact_prediction(name: str, params: Mapping[str, Array], cov: Array, end: float | None) -> Prediction:
+    """Return what :func:`symflow.long_time` proves about one start.
+
+    Parameters
+    ----------
+    name : str
+        A shipped model.
+    params : mapping of str to ndarray
+    cov : ndarray, (d, d)
+        Σ₀ ⪰ 0; the mean is zero.
+    end : float or None
+        Where Σ is wanted.
+    """
+    found = long_time(attention_models()[name](), Gaussian(np.zeros(len(cov)), cov), params)
+    if found.blow_up_time is not None:
+        return Prediction(t_star=float(found.blow_up_time))
+    at_end = None if end is None or found.closed_form is None else found.closed_form(end)[1]
+    limit = None if found.limit is None else np.array(found.limit, dtype=float)
+    return Prediction(limit=limit, at_end=at_end)
 
 
 def square_root(cov: Array) -> Array:
@@ -14,7 +40,7 @@ def square_root(cov: Array) -> Array:
 
 
 def commuting_prediction(S: Array, cov: Array, end: float | None) -> Prediction:
-    r"""Return what the closed form says for V = I, or V commuting with Σ₀ and S.
+    r"""Return in floats what the closed form of softmax says for V = I, or V commuting with Σ₀ and S.
 
     .. math:: \Sigma(t) = \Sigma_0^{1/2}(I - t\Sigma_0^{1/2}S\Sigma_0^{1/2})^{-1}\Sigma_0^{1/2}, \qquad
               t^* = 1/\lambda_{\max}(\Sigma_0^{1/2}S\Sigma_0^{1/2}) \text{ if positive}

@@ -3,10 +3,11 @@ r"""Attention by distance in the plane: the same four regimes for other reasons.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
-from scipy.special import lambertw
 
+from symflow.report.regimes.closed_form import exact_prediction
 from symflow.report.regimes.regime import Array, Prediction, Regime
 from symflow.report.regimes.starts import CORRELATED, SPREAD
 
@@ -25,33 +26,11 @@ _CLOSED_FORM = (
 _SOURCE = "CACP25 for the limit; the closed form follows from the equation of $M$"
 
 
-def _distance_closed_form(params: Mapping[str, Array], cov: Array, end: float) -> Prediction:
-    Q = params["Q"]
-    eigenvalues, axes = np.linalg.eigh(Q @ cov @ Q.T)
-    start = 1.0 / eigenvalues
-    # Lambert's W of e^z by the equation w + log w = z: the exponential itself may overflow.
-    inverse = np.array([2.0 * _lambert_of_exponential(np.log(u / 2) + u / 2 + 2 * end) for u in start])
-    at_end = np.linalg.inv(np.linalg.inv(cov) + Q.T @ (axes * (inverse - start) @ axes.T) @ Q)
-    kernel = np.linalg.svd(Q)[2][len(Q) :].T
-    limit = kernel @ np.linalg.inv(kernel.T @ np.linalg.inv(cov) @ kernel) @ kernel.T
-    return Prediction(limit=limit, at_end=at_end)
-
-
-def _lambert_of_exponential(z: float) -> float:
-    if z < 500.0:
-        return float(lambertw(np.exp(z)).real)
-    w = z - np.log(z)
-    for _ in range(4):  # Newton, quadratic from an error of order log(z)/z
-        w -= (w + np.log(w) - z) / (1.0 + 1.0 / w)
-    return float(w)
+_exact = partial(exact_prediction, "l2")
 
 
 def _sign_of_difference(_params: Mapping[str, Array], cov: Array, _end: float) -> Prediction:
     return Prediction(ray=0 if cov[0, 0] > cov[1, 1] else 1)
-
-
-def _rank_deficient_blow_up(_params: Mapping[str, Array], cov: Array, _end: float) -> Prediction:
-    return Prediction(t_star=float((1 + 2 * cov[0, 0]) / (2 * cov[0, 1])))
 
 
 _ZERO = Regime(
@@ -61,7 +40,7 @@ _ZERO = Regime(
     _SOURCE,
     {"Q": _SQUARE, "K": -_SQUARE, "V": IDENTITY},
     50.0,
-    _distance_closed_form,
+    _exact,
     SPREAD,
 )
 
@@ -73,7 +52,7 @@ _LINE = Regime(
     _SOURCE,
     {"Q": _ROW, "K": -_ROW, "V": IDENTITY},
     50.0,
-    _distance_closed_form,
+    _exact,
     SPREAD,
 )
 
@@ -104,7 +83,7 @@ _BLOW_UP = Regime(
     "directly from the closed equation; contradicts “distance attention never blows up”",
     {"Q": np.array([[0.0, 1.0]]), "K": np.array([[1.0, 0.0]]), "V": np.diag([0.0, 1.0])},
     20.0,
-    _rank_deficient_blow_up,
+    _exact,
     CORRELATED,
 )
 

@@ -2,27 +2,19 @@ r"""Softmax attention in the plane: four regimes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
-from symflow.report.regimes.closed_form import commuting_prediction
-from symflow.report.regimes.regime import Array, Prediction, Regime
+from symflow.report.regimes.closed_form import exact_prediction
+from symflow.report.regimes.regime import Regime
 from symflow.report.regimes.starts import SPREAD
 
 IDENTITY = np.eye(2)
 SWAP = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
-def _closed_form(params: Mapping[str, Array], cov: Array, end: float) -> Prediction:
-    product = params["V"] @ params["A"]
-    return commuting_prediction(product + product.T, cov, end)
-
-
-def _conserved_difference(_params: Mapping[str, Array], cov: Array, _end: float) -> Prediction:
-    difference = cov[0, 0] - cov[1, 1]
-    return Prediction(limit=np.diag([max(difference, 0.0), max(-difference, 0.0)]))
-
+_exact = partial(exact_prediction, "softmax")
 
 _ZERO = Regime(
     "zero",
@@ -33,7 +25,7 @@ _ZERO = Regime(
     "CACP25",
     {"V": IDENTITY, "A": np.array([[-0.5, 0.9], [-0.3, -1.0]])},
     100.0,
-    _closed_form,
+    _exact,
     SPREAD,
 )
 
@@ -45,7 +37,7 @@ _LINE = Regime(
     "CACP25",
     {"V": IDENTITY, "A": np.array([[-0.5, 0.5], [0.5, -0.5]])},
     100.0,
-    _closed_form,
+    _exact,
     SPREAD,
 )
 
@@ -64,7 +56,7 @@ _TWO_LINES = Regime(
     "the conserved quantity, directly from the closed equation",
     {"V": SWAP, "A": -SWAP},
     60.0,
-    _conserved_difference,
+    _exact,
     SPREAD,
 )
 
@@ -76,7 +68,7 @@ _BLOW_UP = Regime(
     "CACP25",
     {"V": IDENTITY, "A": np.array([[0.3, 0.7], [-0.2, -0.5]])},
     20.0,
-    _closed_form,
+    _exact,
     SPREAD,
 )
 
