@@ -42,6 +42,8 @@ TEXTS = [
     "1/(2 + y**2)",
     "1/(1 + exp(x*y))**2",
     "sqrt(2)*exp(-x**2*y**2)",
+    "sqrt(1 + x**2)*y",
+    "x*Max(y, 0) - Abs(y)",
 ]
 POINTS = [Fraction(0), Fraction(1, 2), Fraction(-3, 4)]
 
@@ -81,7 +83,9 @@ def test_what_has_no_bound_is_refused(text):
         evaluate(read(text), values, majorants)
 
 
-@pytest.mark.parametrize("text", [text for text in TEXTS if text not in ("erf(x*y/2)", "1/(2 + y**2)")])
+@pytest.mark.parametrize(
+    "text", [text for text in TEXTS if not any(f in text for f in ("erf", "1/(2", "Max"))]
+)
 def test_exact_and_enclosed_series_agree_where_both_exist(text):
     exact = ExactSeries(ORDER)
     try:

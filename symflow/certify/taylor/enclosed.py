@@ -57,26 +57,30 @@ class EnclosedSeries:
     def invert(self, value: Any) -> Any:
         """Return 1/f; not finite where f₀ may vanish."""
         if value[0].contains(0):
-            return self._series([acb("nan")] * (self._order + 1))
+            return self._undefined()
         return value.inv()
+
+    def _undefined(self) -> Any:
+        return self._series([acb("nan")] * (self._order + 1))
 
     def call(self, name: str, arguments: list[Any]) -> Any:
         """Return a function of a series."""
         first = arguments[0]
         if name in ("Max", "Min", "Abs"):
-            return self._corner(name, [argument[0] for argument in arguments])
+            return self._corner(name, arguments)
         if name == "tanh":  # 1 − 2/(1 + exp 2s)
             one, two = self.number(1), self.number(2)
             return one - two * self.invert(one + (two * first).exp())
         if name == "sqrt":
-            return self._series([first[0].sqrt(analytic=self._analytic)])
+            return first.sqrt() if first[0].real > 0 and first[0].imag.is_zero() else self._undefined()
         if name not in ("exp", "sin", "cos", "erf"):
             raise Rejected(f"{name} has no enclosure")
         return getattr(first, name)()
 
-    def _corner(self, name: str, values: list[Any]) -> Any:
-        if self._order:
+    def _corner(self, name: str, arguments: list[Any]) -> Any:
+        if not all(argument[n].is_zero() for argument in arguments for n in range(1, self._order + 1)):
             raise Rejected(f"{name} has no derivatives")
+        values = [argument[0] for argument in arguments]
         found = values[0]
         if name == "Abs":
             return self._series([found.real_abs(analytic=self._analytic) if not found.is_zero() else found])

@@ -117,9 +117,15 @@ class ExactSeries:
         return found
 
     def _root(self, s: Series) -> Series:
-        if any(s[1:]):
-            raise Rejected("the square root of a function of the query has no exact series here")
-        return self._series([root(_rational(s[0], "the argument of a square root"))])
+        """Return f with f² = s."""
+        found = [root(_rational(s[0], "the argument of a square root"))]
+        if not any(s[1:]):
+            return self._series(found)
+        half = scaled(inverse(found[0]), Fraction(1, 2))
+        for n in range(1, self._order + 1):
+            mixed = total(multiplied(found[i], found[n - i]) for i in range(1, n))
+            found.append(multiplied(half, added(s[n], scaled(mixed, Fraction(-1)))))
+        return found
 
 
 def constant(value: Fraction) -> Coefficient:

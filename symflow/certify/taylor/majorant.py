@@ -96,8 +96,8 @@ class Majorants:
             "erf": self._erf,
             "sqrt": self._root,
         }
-        if name in ("Max", "Min", "Abs") and self._order == 0:
-            return [_sum_of_absolutes([argument[0] for argument in arguments])]
+        if name in ("Max", "Min", "Abs") and all(_is_constant(argument) for argument in arguments):
+            return [_sum_of_absolutes([argument[0] for argument in arguments]), *arguments[0][1:]]
         if name not in solve:
             raise Rejected(f"{name} has no bound of its derivatives")
         return solve[name](arguments[0])
@@ -125,12 +125,17 @@ class Majorants:
         return self._solve(_at_most(arb(1)), s, lambda _, n: _product(_constant(slope), bell[n]))
 
     def _root(self, s: Series) -> Series:
-        if any(part.signed != () for part in s[1:]) or s[0].signed is None or len(s[0].signed) > 1:
-            raise Rejected("the square root of a function has no bound here")
-        (number,) = s[0].signed or (arb(0),)
-        if not number >= 0:
-            raise Rejected("the square root of a negative number")
-        return self._series([(number.sqrt(),)])
+        """Return bounds of f with f² = s, where s₀ is a positive number, or s is zero."""
+        if s[0].signed == () and _is_constant(s):
+            return s
+        if s[0].signed is None or len(s[0].signed) != 1 or not s[0].signed[0] > 0:
+            raise Rejected("the square root of what is not known to be a positive number has no bound here")
+        root = s[0].signed[0].sqrt()
+        found, half = [_constant(root)], _constant(1 / (2 * root))
+        for n in range(1, self._order + 1):
+            mixed = _total(_product(found[i], found[n - i]) for i in range(1, n))
+            found.append(_product(half, _sum(s[n], _product(mixed, _constant(arb(-1))))))
+        return found
 
 
 def is_integrable(bound: Bound, variance: Fraction) -> bool:
@@ -152,6 +157,11 @@ def tail(bound: Bound, reach: int, mean: Fraction, variance: Fraction) -> Any:
     beyond = (p.sqrt() * (reach - q / (2 * p))).lower().erfc()  # decreasing; sharp for exact arguments only
     integral = (q * q / (4 * p) - r).exp() * (arb.pi() / p).sqrt() * beyond  # both sides: twice one half
     return size * integral / (2 * arb.pi() * v).sqrt()
+
+
+def _is_constant(series: Series) -> bool:
+    """Whether a series does not depend on the query."""
+    return all(part.signed == () for part in series[1:])
 
 
 def _ball(value: Fraction) -> Any:
