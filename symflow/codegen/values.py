@@ -87,10 +87,19 @@ def parameters(
             )
     sizes = Sizes(interface.name)
     sizes.take_all(interface.parameters, values, "parameter")
+    _require_heads(interface, values, getattr(model, "count", None))
     for slot in interface.parameters:
         if slot.name not in values:
             values[slot.name] = np.zeros([sizes[n] for n in slot.axes])
     return {slot.name: values[slot.name] for slot in interface.parameters}
+
+
+def _require_heads(interface: Interface, values: Mapping[str, FloatArray], count: int | None) -> None:
+    """Refuse another number of heads than a list of heads in the model fixed."""
+    for slot in interface.parameters:
+        given = values.get(slot.name)
+        if count is not None and slot.lead is not None and given is not None and len(given) != count:
+            raise InputError(f"parameter {slot.name!r} has {len(given)} heads, the model has {count}")
 
 
 def _default_scale(name: str, value: Any, interface: Interface) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sympy import MatrixSymbol, Symbol
 
+from symflow import Linear, Masked, MultiHead, Softmax, compile
 from symflow.algebra.families import FamilySum
 from symflow.codegen import calls
 from symflow.codegen.load import Form
@@ -162,3 +163,42 @@ def test_low_rank_heads_are_faster_than_dense_ones(make: Any) -> None:
         best(forms["low-rank"][0], (d, k, k, heads), narrow)
         < best(forms["tilted-heads"][0], (d, heads), wide) / 3
     )
+
+
+def test_heads_are_checked_by_name_and_shape() -> None:
+    """Arrays with a leading axis, through the public call."""
+    kernel = compile(MultiHead([Softmax(), Softmax()]), backend="numpy")
+    eye = np.stack([np.eye(3)] * 2)
+    mean, cov = kernel(0.0, np.ones(3), np.eye(3), A=eye, V=eye)
+    np.testing.assert_allclose(mean, 4 * np.ones(3))
+    np.testing.assert_allclose(cov, 4 * np.eye(3))
+    with pytest.raises(InputError, match=r"'V' has shape \(3, 3\); give shape \(H, d, d\)"):
+        kernel(0.0, np.ones(3), np.eye(3), A=eye, V=np.eye(3))
+    with pytest.raises(InputError, match="'A' has 3 heads, the model has 2"):
+        kernel(0.0, np.ones(3), np.eye(3), A=np.stack([np.eye(3)] * 3), V=np.stack([np.eye(3)] * 3))
+    with pytest.raises(InputError, match="H = 2"):
+        kernel(0.0, np.ones(3), np.eye(3), A=eye, V=np.stack([np.eye(3)] * 3))
+
+
+def test_masked_kernels_know_the_law_of_their_positions() -> None:
+    """θ comes from the model unless it is given; uniform over two positions here."""
+    kernel = compile(Masked(Linear()), backend="numpy")
+    mean, cov = np.array([[1.0], [2.0]]), np.array([[[1.0]], [[3.0]]])
+    one = [[1.0]]
+    found = kernel(0.0, mean, cov, A=one, V=one)
+    first, second = 0.5 * 2.0, 0.5 * (2.0 + 7.0)  # Σ_τ θ_τ (Σ_τ + α_τ²)
+    np.testing.assert_allclose(found[0], [[first], [2 * second]])
+    np.testing.assert_allclose(found[1].ravel(), [2 * first, 6 * second])
+    other = kernel(0.0, mean, cov, A=one, V=one, theta=[0.0, 1.0])
+    np.testing.assert_allclose(other[0], [[0.0], [14.0]])
+
+
+def test_noise_is_an_argument_and_leaves_no_factor() -> None:
+    kernel = compile(Softmax(diffusion=0.25), backend="numpy")
+    zero = np.zeros((2, 2))
+    for given, expected in (({}, 0.5), ({"diffusion": 3.0}, 6.0)):
+        _, cov = kernel(0.0, np.zeros(2), np.eye(2), A=zero, V=zero, **given)
+        np.testing.assert_array_equal(cov, expected * np.eye(2))
+    assert not kernel.interface().has("factor")
+    with pytest.raises(InputError, match="no noise"):
+        compile(Softmax(), backend="numpy")(0.0, np.zeros(2), np.eye(2), A=zero, V=zero, diffusion=1.0)
