@@ -3,6 +3,7 @@
 import copy
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -344,3 +345,10 @@ def test_texts_of_the_statements_can_be_read():
     stated = parse(proposition("CACP25/bounded-adjoint").conclusion["cov_rhs"], symbols)
     V, P, S = (symbols[name] for name in ("V", "P", "Sigma"))
     assert identical(stated, -V * S * V.T * P * S - S * P * V * S * V.T, symmetric=(P, S))
+
+
+def test_a_resolvent_is_claimed_on_its_own_domain_only():
+    theorem = proposition("CACP25/blow-up-time")
+    narrow = {"relation": "definite", "matrix": "eye(r) - 2*t*(R.T*(V*A + A.T*V.T)*R)"}
+    with pytest.raises(CertificateError, match="not that of its resolvent"):
+        replace(theorem, hypotheses={**theorem.hypotheses, "domain": narrow})

@@ -57,7 +57,8 @@ class LongTime(Theorem):
     def __post_init__(self) -> None:
         if "kernel" in self.conclusion:  # the lemma on resolvents speaks of exactly these times
             gap = f"eye(r) - {self.time}*({self.conclusion['kernel']})"
-            assert self.hypotheses["domain"] == {"relation": "definite", "matrix": gap}, self.claim
+            if self.hypotheses["domain"] != {"relation": "definite", "matrix": gap}:
+                raise CertificateError(f"{self.claim}: the domain is not that of its resolvent")
 
     def record(self) -> dict[str, Any]:
         """Return the statement as stored in a certificate."""

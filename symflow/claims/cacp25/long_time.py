@@ -104,13 +104,12 @@ def _l2_same_limit(*, deadline: Deadline) -> Verdict:
     return replayed(join_parts(claim, parts), deadline)
 
 
-def _claim(prove: Any, **texts: Any) -> Claim:
+def _claim(prove: Any, reference: str = "CACP25", **texts: Any) -> Claim:
     def decide(*, deadline: Deadline) -> Verdict:
         deadline.check()
         return replayed(prove(), deadline)
 
-    method = texts.pop("method", METHOD)
-    return Claim(**texts, method=method, documented="proved", reference="CACP25", decide=decide)
+    return Claim(**texts, method=METHOD, documented="proved", reference=reference, decide=decide)
 
 
 _SCALE = r"Softmax attention, $A := (\beta/\tau)K^\top Q$, parameters constant in time. "
@@ -140,6 +139,7 @@ CLAIMS = (
     ),
     _claim(
         _blow_up_positive,
+        reference="directly from the covariance equation of CACP25",
         id="CACP25/blow-up-positive",
         title="Positive values and positive scores blow up",
         quoted=r"If $V \succ 0$ and $A + A^\top \succ 0$, the covariance blows up.",
@@ -150,6 +150,7 @@ CLAIMS = (
     ),
     _claim(
         _bounded_adjoint,
+        reference="directly from the covariance equation of CACP25",
         id="CACP25/bounded-adjoint",
         title="Scores opposite to the values stay bounded",
         quoted=r"If $A = -V^\top P$ with $P \succ 0$, the covariance does not blow up, for any $V$.",
