@@ -81,9 +81,16 @@ cdef class Batch:
     cdef object _capsule
     cdef const symflow_lanes_kernel *_kernel
     cdef symflow_batch _batch
-    cdef ptrdiff_t _next
+    cdef ptrdiff_t *_next  # in a cache line of its own: every thread writes it, and reads what else is here
     cdef void *_memory
+    cdef void *_line
     cdef list _keep
+
+    def __cinit__(self):
+        self._line = calloc(192, 1)
+        if self._line == NULL:
+            raise MemoryError()
+        self._next = <ptrdiff_t *>((<uintptr_t>self._line + 127) & ~<uintptr_t>63)
 
     def __init__(self, capsule, y0, parameters, double t0, double t1, t_eval, *, double rtol, atol, out,
                  last_t, last_y, t_star, status, reason, nfev, reached, max_step=None, first_step=None,
@@ -93,7 +100,7 @@ cdef class Batch:
         if claim < 1:
             raise ValueError(f"claim = {claim} must be at least 1")
         b = &self._batch
-        b.members, b.times, b.claim, b.next = members, times, claim, &self._next
+        b.members, b.times, b.claim, b.next = members, times, claim, self._next
         b.t0, b.t1, b.rtol = t0, t1, rtol
         b.max_step = HUGE_VAL if max_step is None else max_step
         b.first_step = 0.0 if first_step is None else first_step
@@ -144,10 +151,11 @@ cdef class Batch:
 
     def rewind(self):
         """Offer every member again; no worker may be at work."""
-        self._next = 0
+        self._next[0] = 0
 
     def __dealloc__(self):
         free(self._memory)
+        free(self._line)
 
 
 cdef class Worker:

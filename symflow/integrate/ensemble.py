@@ -21,6 +21,8 @@ from symflow.integrate.problem import read_problem, refuse_divergent
 from symflow.integrate.solve import solve
 from symflow.integrate.trajectory import Trajectory
 
+_CHUNK = 8  # members that a thread takes at a time: as many as a register holds
+
 
 def ensemble(
     model: Any,
@@ -73,7 +75,7 @@ def ensemble(
         ``"compiled"``, ``"numpy"``, or compiled where possible.
     progress : callable or bool, optional
         ``progress(done, total)`` from time to time; True writes a line to standard error.
-    chunk : int, optional
+    chunk : int, default 8
         How many members a thread takes at a time.
     max_wall_time : float, optional
         Seconds after which the ensemble returns with the members that are done.
@@ -113,7 +115,7 @@ def ensemble(
         first_step=first_step, events=None, dense_output=False, callback=None, max_wall_time=max_wall_time,
     )  # fmt: skip
     members = read_members(model, laws, params, (options.t0, options.t1))
-    threads, step = _count(threads, "threads"), 1 if chunk is None else _count(chunk, "chunk")
+    threads, step = _count(threads, "threads"), _CHUNK if chunk is None else _count(chunk, "chunk")
     return _run(members, options, threads, step, _backend(backend), _reporter(progress))
 
 

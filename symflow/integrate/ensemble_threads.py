@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 #: ``progress(done, total)`` is called with how many members have ended.
 Progress = Callable[[int, int], object]
@@ -62,34 +61,49 @@ def run_threads(make: Callable[[], Callable[[], bool]], threads: int, watch: Wat
     watch : Watch
     """
     stop = threading.Event()
-
-    def help_out(advance: Callable[[], bool]) -> None:
-        while not stop.is_set() and not advance():
-            pass
-
+    helpers = [_Helper(make(), stop) for _ in range(threads - 1)]
     mine = make()
-    if threads == 1:
-        try:
-            while not mine() and not watch.over():
-                pass
-        except KeyboardInterrupt:
-            return True
-        watch.over()
-        return False
-    with ThreadPoolExecutor(threads - 1) as pool:
-        try:
-            helpers = {pool.submit(help_out, make()) for _ in range(threads - 1)}
-            while not mine() and not watch.over():
-                pass
-            while not watch.over():
-                ended, helpers = wait(helpers, timeout=_TICK, return_when=FIRST_EXCEPTION)
-                for helper in ended:
-                    helper.result()
-                if not helpers:
-                    break
-        except KeyboardInterrupt:
-            return True
-        finally:
-            stop.set()
+    try:
+        for helper in helpers:
+            helper.start()
+        while not mine() and not watch.over():
+            pass
+        while any(helper.works() for helper in helpers) and not watch.over():
+            pass
+    except KeyboardInterrupt:
+        return True
+    finally:
+        stop.set()
+        for helper in helpers:
+            helper.finish()
     watch.over()
     return False
+
+
+class _Helper(threading.Thread):
+    """A thread beside the calling one: a pool would take as long to start as a small ensemble to run."""
+
+    def __init__(self, advance: Callable[[], bool], stop: threading.Event) -> None:
+        super().__init__(name="symflow-ensemble", daemon=True)
+        self._advance, self._stopped = advance, stop
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Advance until no work is left, or the calling thread says so."""
+        try:
+            while not self._stopped.is_set() and not self._advance():
+                pass
+        except BaseException as error:  # noqa: BLE001 - the calling thread raises it again
+            self._error = error
+
+    def works(self) -> bool:
+        """Wait a moment, and tell whether it is still at work; raise what it raised."""
+        self.join(_TICK)
+        if self._error is not None:
+            raise self._error
+        return self.is_alive()
+
+    def finish(self) -> None:
+        """Wait until the step under way has ended."""
+        if self.ident is not None:
+            self.join()
