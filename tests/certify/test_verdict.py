@@ -20,7 +20,7 @@ def proved():
 
 @pytest.fixture(scope="module")
 def undecided():
-    return check("gaussian-preservation", Attention("dot(x, A*y)*dot(y, B*y)"))
+    return check("gaussian-preservation", Attention("-exp(exp(dot(x, A*y)))"))
 
 
 def test_proved_is_true_and_replays(proved):
