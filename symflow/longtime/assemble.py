@@ -7,8 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sympy import MatrixSymbol
-
 from symflow.algebra.exact.numbers import fraction_latex, matrix_latex
 from symflow.algebra.exact.rational import rational_matrix
 from symflow.algebra.latex import latex_name
@@ -110,8 +108,3 @@ def _reads_alike(exact: ExactProblem) -> bool:
         if not np.array_equal(given, read):
             return False
     return True
-
-
-def is_matrix(symbol: Any) -> bool:
-    """Whether a parameter is a matrix."""
-    return isinstance(symbol, MatrixSymbol)

@@ -222,10 +222,10 @@ class Mean:
     latex: str
 
 
-def sample_points(count: int, step: Fraction = Fraction(1, 7)) -> Iterator[Any]:
+def sample_points(count: int) -> Iterator[Any]:
     """Yield distinct rational numbers near zero."""
     for index in range(count):
-        yield fmpq(step * (index + 1) / (count + 1))
+        yield fmpq(Fraction(index + 1, 7 * (count + 1)))
 
 
 def _evaluate(coefficients: tuple[Any, ...], s: Any) -> Any:

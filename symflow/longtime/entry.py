@@ -81,6 +81,11 @@ def long_time(model: Any, initial: Any, params: Any) -> LongTime:
     ('1', 1)
     """
     exact = read_exactly(model, initial, params)
+    if exact.irrational:
+        names = ", ".join(exact.irrational)
+        return undecided(
+            exact, f"{names} is irrational, and only rational numbers are decided exactly; round it"
+        )
     return uncentred(exact, _decide) or _decide(exact)
 
 

@@ -65,6 +65,8 @@ class ExactProblem:
         All parameters by name.
     notes : tuple of str
         How numbers were read, where that is not obvious; LaTeX text.
+    irrational : tuple of str
+        Parameters with an irrational entry, of which only the nearest double was read.
     """
 
     problem: Problem
@@ -77,6 +79,7 @@ class ExactProblem:
     diffusion: Any
     values: Values
     notes: tuple[str, ...]
+    irrational: tuple[str, ...] = ()
 
     @property
     def dim(self) -> int:
@@ -136,16 +139,21 @@ def read_exactly(model: Any, initial: Any, params: Any) -> ExactProblem:
     Raises
     ------
     InputError
-        As :func:`symflow.solve`, and for a parameter that depends on time.
+        As :func:`symflow.solve`, for a parameter that depends on time, and for a causal mask.
     NotGaussianPreserving, ClosureUndecided
         If no closed equations are known.
     """
     if isinstance(params, Mapping):  # read twice: as floats and exactly
         params = {name: listed(value, str(name)) for name, value in params.items()}
     problem = read_problem(model, initial, params)
+    if problem.statement.positions is not None:
+        raise InputError(
+            f"{problem.model.name} has one law per position; long_time is available for one law only"
+        )
     derivation = gaussian_closure(problem.model.with_symbolic_scale(), problem.given)
     notes: list[str] = []
-    values = _values(problem, params, notes)
+    irrational: list[str] = []
+    values = _values(problem, params, irrational)
     sigma = _covariance(problem, notes)
     sizes = _sizes(problem)
     statement = problem.statement
@@ -162,6 +170,7 @@ def read_exactly(model: Any, initial: Any, params: Any) -> ExactProblem:
         diffusion=fmpq(evaluate(statement.diffusion, flat, sizes)),
         values=values,
         notes=tuple(notes),
+        irrational=tuple(irrational),
     )
 
 
@@ -183,7 +192,7 @@ def _covariance(problem: Problem, notes: list[str]) -> RationalMatrix:
     return factor * factor.transpose()
 
 
-def _values(problem: Problem, params: Mapping[str, Any], notes: list[str]) -> Values:
+def _values(problem: Problem, params: Mapping[str, Any], irrational: list[str]) -> Values:
     model = problem.model
     scalars = {"beta": model.beta, "temperature": model.temperature, "diffusion": model.diffusion}
     values: Values = {}
@@ -191,16 +200,18 @@ def _values(problem: Problem, params: Mapping[str, Any], notes: list[str]) -> Va
     for symbol in problem.statement.parameters:
         name = symbol.name
         if name in params:
-            values[name] = _exact(params[name], symbol, stacked, notes)
+            values[name] = _exact(params[name], symbol, stacked, irrational)
         elif isinstance(symbol, MatrixSymbol):
-            values[name] = _exact(problem.values[name], symbol, stacked, notes)  # a bias that was not given
+            values[name] = _exact(
+                problem.values[name], symbol, stacked, irrational
+            )  # a bias that was not given
         else:
             exact = exact_scalar(name, scalars[name], allow_zero=True)
-            values[name] = _entry(exact, name, notes)
+            values[name] = _entry(exact, name, irrational)
     return values
 
 
-def _exact(raw: Any, symbol: Any, stacked: frozenset[str], notes: list[str]) -> Any:
+def _exact(raw: Any, symbol: Any, stacked: frozenset[str], irrational: list[str]) -> Any:
     """Return a parameter as nested lists of fractions, a vector as one column."""
     if callable(raw) and not hasattr(raw, "__array__") and not hasattr(raw, "shape"):
         raise InputError(f"{symbol.name} is a function of time; long_time needs constant parameters")
@@ -208,19 +219,18 @@ def _exact(raw: Any, symbol: Any, stacked: frozenset[str], notes: list[str]) -> 
     axes = 2 + (symbol.name in stacked)
     if isinstance(symbol, MatrixSymbol) and symbol.shape[1] == 1 and array.ndim == axes - 1:
         array = array[..., None]
-    read = np.vectorize(lambda entry: _entry(entry, symbol.name, notes), otypes=[object])
+    read = np.vectorize(lambda entry: _entry(entry, symbol.name, irrational), otypes=[object])
     exact = read(array).tolist()
     return exact if isinstance(symbol, MatrixSymbol) else np.array(exact, dtype=object).reshape(-1)[0]
 
 
-def _entry(value: Any, name: str, notes: list[str]) -> Fraction:
+def _entry(value: Any, name: str, irrational: list[str]) -> Fraction:
     if isinstance(value, Rational):
         return Fraction(int(value.p), int(value.q))
     if isinstance(value, Expr):
         if not value.is_number:
             raise InputError(f"{name} depends on {value.free_symbols}; long_time needs numbers")
-        note = rf"the irrational entry ${value}$ of \texttt{{{name}}} is read as its nearest double"
-        notes.extend([note] if note not in notes else [])
+        irrational.extend([name] if name not in irrational else [])
         value = float(value)
     if isinstance(value, float | np.floating) and not math.isfinite(value):
         raise InputError(f"{name} is not finite")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sympy import Rational, sqrt
 
-from symflow import L2, Gaussian, Linear, MultiHead, Sigmoid, Sinkhorn, Softmax, long_time, solve
+from symflow import L2, Gaussian, Linear, Masked, MultiHead, Sigmoid, Sinkhorn, Softmax, long_time, solve
 from symflow.algebra.exact.numbers import Ball, BallMatrix
 
 I2 = np.eye(2)
@@ -221,3 +221,23 @@ def test_noise_with_a_weighted_trace_stays_bounded() -> None:
 def test_models_without_closed_equations_are_refused() -> None:
     with pytest.raises(ValueError, match="sigmoid"):
         long_time(Sigmoid(), CENTRED, {"V": I2, "A": I2})
+
+
+def test_irrational_numbers_are_not_passed_off_as_exact() -> None:
+    params = {"V": [[1]], "A": [[1]]}
+    result = long_time(Softmax(temperature="sqrt(2)"), Gaussian([0], [[1]]), params)
+    assert result.blow_up_time is None
+    assert "temperature is irrational" in result.reason
+    rounded = long_time(Softmax(temperature=np.sqrt(2.0)), Gaussian([0], [[1]]), params)
+    assert float(rounded.blow_up_time) == pytest.approx(np.sqrt(2.0) / 2, rel=1e-15)
+    assert long_time(
+        Softmax(), Gaussian([0], [[1]]), {"V": [[1]], "A": [[Rational(1, 3)]]}
+    ).blow_up_time == Rational(3, 2)
+
+
+def test_parameters_of_time_and_causal_masks_are_refused() -> None:
+    with pytest.raises(ValueError, match="V depends on time"):
+        long_time(Softmax(), Gaussian([0], [[1]]), {"V": lambda t: [[1.0]], "A": [[1]]})
+    positions = Gaussian(np.zeros((2, 2)), np.array([COV, COV]))
+    with pytest.raises(ValueError, match="one law per position"):
+        long_time(Masked(Linear()), positions, {"V": I2, "A": I2})

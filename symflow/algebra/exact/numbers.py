@@ -54,14 +54,6 @@ class Ball:
     def __str__(self) -> str:
         return f"[{float(self.midpoint):.15g} ± {float(self.radius):.2g}]"
 
-    def to_arb(self) -> Any:
-        """Return the enclosing ``flint.arb``."""
-        from flint import arb
-
-        from symflow.algebra.exact.rational import fmpq
-
-        return arb(fmpq(self.midpoint)) + arb(0, 1) * arb(fmpq(self.radius))
-
     def to_latex(self) -> str:
         """Return ``m ± r`` in LaTeX."""
         if self.radius == 0:
