@@ -216,7 +216,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert same(runs, loaded)
     assert np.array_equal(runs.cov, loaded.cov)
     assert (loaded.message, loaded.model, loaded.method) == (runs.message, runs.model, runs.method)
-    with pytest.raises(InputError, match="Trajectory.load"):
+    with pytest.raises(InputError, match=r"Trajectory\.load"):
         Ensemble.load(runs.member(0).save(tmp_path / "run"))
 
 

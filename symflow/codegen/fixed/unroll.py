@@ -30,9 +30,11 @@ from symflow.codegen.program import (
     Operand,
     Program,
     RequirePositive,
+    Scaled,
     Size,
     Solve,
     SymmetrisedSum,
+    TraceOf,
 )
 from symflow.codegen.scalars import scalar_text
 
@@ -329,6 +331,23 @@ def _(op: SymmetrisedSum, w: _Writer) -> None:
         for j in range(i + 1):
             out[i][j] = out[j][i] = w.block.total([(a[i][j],), (a[j][i],)])
     w.values[op.out] = out
+
+
+@_apply.register
+def _(op: TraceOf, w: _Writer) -> None:
+    a = w.operand(op.a)
+    if op.b is None:
+        terms: list[tuple[Entry, ...]] = [(a[i][i],) for i in range(len(a))]
+    else:
+        b = w.operand(op.b)
+        terms = [(a[i][j], b[j][i]) for i in range(len(a)) for j in range(len(b))]
+    w.values[op.out] = [[w.block.total(terms)]]
+
+
+@_apply.register
+def _(op: Scaled, w: _Writer) -> None:
+    factor = w.values[op.factor][0][0]
+    w.values[op.out] = [[w.block.total([(factor, x)]) for x in row] for row in w.operand(op.a)]
 
 
 @_apply.register
