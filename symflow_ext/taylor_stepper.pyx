@@ -28,7 +28,8 @@ cdef class TaylorStepper(Stepper):
 
         h = min over k in (p - 1, p) of (TAIL / |y_[k]|)^(1/k),
 
-    with the root mean square of the coefficient in units of ``atol + rtol |y|``.  The dense output is the
+    with the largest entry of the coefficient in units of ``atol + rtol |y|``: near a singularity the square of
+    an entry would overflow.  The dense output is the
     Taylor polynomial: its coefficients are h^k y_[k], k = 1, ..., p.
 
     Parameters
@@ -114,6 +115,8 @@ cdef class TaylorStepper(Stepper):
         cdef int code
         while True:
             least = 10.0 * fabs(nextafter(self.t, self._direction * HUGE_VAL) - self.t)
+            if self.h < least and fabs(self.t1 - self.t) > least:  # beyond its radius a series says nothing
+                return STEP_TOO_SMALL
             t_new = self._target(least)
             h = t_new - self.t
             self._sum(h, self._next)
@@ -169,13 +172,13 @@ cdef class TaylorStepper(Stepper):
             size = high = low = 0.0
             for i in range(start, start + row):
                 size = fmax(size, fabs(self._y[i]))
-                high += end[i] * end[i]
-                low += end[i - n] * end[i - n]
-            size = 1.0 / (self._atol[start] + self._rtol * size + 1e-300)
-            last += (high * size) * size
-            before += (low * size) * size
+                high = fmax(high, fabs(end[i]))
+                low = fmax(low, fabs(end[i - n]))
+            size = self._atol[start] + self._rtol * size + 1e-300
+            last = fmax(last, high / size)
+            before = fmax(before, low / size)
             start += row
-        return fmin(_radius(last / n, p), _radius(before / n, p - 1))
+        return fmin(_radius(last, p), _radius(before, p - 1))
 
 
 cdef inline void _horner(ptrdiff_t order, ptrdiff_t stride, double h, const double *c,
@@ -198,8 +201,8 @@ cdef inline void _horner(ptrdiff_t order, ptrdiff_t stride, double h, const doub
     out[4], out[5], out[6], out[7] = s4, s5, s6, s7
 
 
-cdef double _radius(double square, ptrdiff_t k) noexcept nogil:
-    """Return the h with ``h^k |c| = TAIL`` for |c|^2; a coefficient that has overflowed allows no step."""
-    if square == 0.0:
+cdef double _radius(double size, ptrdiff_t k) noexcept nogil:
+    """Return the h with ``h^k size = TAIL``; a coefficient that has overflowed allows no step."""
+    if size == 0.0:
         return HUGE_VAL
-    return exp(log(TAIL * TAIL / square) / (2.0 * k)) if square < HUGE_VAL else 0.0
+    return exp(log(TAIL / size) / k) if size < HUGE_VAL else 0.0

@@ -107,6 +107,8 @@ class PythonTaylorStepper(PythonStepper):
         """Take one step, halved until the series at its end exists."""
         while True:
             least = 10.0 * abs(math.nextafter(self.t, self._direction * math.inf) - self.t)
+            if self.h < least < abs(self.t1 - self.t):  # beyond its radius a series says nothing
+                return "step-too-small"
             t_new = self._target(least)
             h = t_new - self.t
             y_new = self._sum(h)
@@ -143,8 +145,7 @@ class PythonTaylorStepper(PythonStepper):
         scale = self._atol + self._rtol * size + 1e-300
         found = []
         for k in (self._order, self._order - 1):
-            norm = math.sqrt(float(np.mean((self._rows[k] / scale) ** 2)))
-            found.append(_radius(norm, k))
+            found.append(_radius(float(np.max(np.abs(self._rows[k]) / scale)), k))
         return min(found)
 
 
