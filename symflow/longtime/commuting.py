@@ -58,6 +58,8 @@ _STATEMENT = (
     r"$\lambda$; otherwise $\Sigma(t) \to LN(N^{\top}D^{-1}N)^{-1}N^{\top}L^{\top}$, the columns of $N$ a "
     r"basis of $\ker(L^{\top}SL)$, and the rest decays like $1/t$."
 )
+#: Longest matrix, in characters of SymPy, that is written out.
+_PRINTED = 200
 _MEAN = r"e^{t\sum_hV_h}(I-t\Sigma_0S)^{-1/2}\alpha_0"
 _CONSTANT = r"e^{t\sum_hV_h(I+\Sigma_0A_h)}\alpha_0"
 _CONSTANT_STATEMENT = (
@@ -245,7 +247,7 @@ def _root_words(root: AlgebraicNumber) -> str:
 
 def _shown(closed: ClosedForm) -> tuple[Formula, ...]:
     lines = [Formula(r"\Sigma(t)", r"(I-t\Sigma_0S)^{-1}\Sigma_0")]
-    if closed.curve.coefficients[0].nrows() <= 2:
+    if closed.curve.coefficients[0].nrows() <= 2 and len(str(closed.Sigma())) <= _PRINTED:
         lines.append(Formula("", closed.Sigma()))
     if closed.mean is not None:
         lines.append(Formula(r"\alpha(t)", closed.mean.latex))

@@ -51,7 +51,7 @@ def line(exact: ExactProblem) -> LongTime | None:
     )
     formulas = [
         Formula(r"\Sigma(t)", rf"{rational_latex(x)} + s(t)"),
-        Formula("s(t)", closed.clock.expression),
+        Formula("s(t)", q.shown()),
     ]
     formulas += [] if t_star is None else [Formula("t^*", t_star.to_latex())]
     formulas += [] if limit is None else [Formula(r"\Sigma^*", limit.to_latex())]

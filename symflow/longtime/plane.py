@@ -75,7 +75,7 @@ def _converges(data: _Data, root: AlgebraicNumber) -> LongTime:
     hypothesis = Hypothesis(rf"$q$ has the smallest positive root ${root.to_latex()}$", "rational arithmetic")
     closed = _closed_form(data, None)
     formulas = (
-        *_shown(closed),
+        *_shown(data),
         Formula(r"\Sigma^*", rf"\Sigma_0 + ({root.to_latex()})\,S"),
         Formula(r"\operatorname{rank}\Sigma^*", "1"),
     )
@@ -106,7 +106,7 @@ def _blow_up(data: _Data) -> LongTime:
     assert t_star is not None  # q₂ > 0 and no positive root
     hypothesis = Hypothesis(r"$q_2 > 0$ and $q$ has no positive root", "rational arithmetic")
     closed = _closed_form(data, float(t_star))
-    formulas = (*_shown(closed), Formula("t^*", t_star.to_latex()))
+    formulas = (*_shown(data), Formula("t^*", t_star.to_latex()))
     criterion, derivation = _told(data, hypothesis, closed, formulas)
     return LongTime(
         derivation,
@@ -124,7 +124,7 @@ def _blow_up(data: _Data) -> LongTime:
 def _grows(data: _Data) -> LongTime:
     hypothesis = Hypothesis(r"$q_2 = 0$ and $q$ has no positive root", "rational arithmetic")
     closed = _closed_form(data, None)
-    criterion, derivation = _told(data, hypothesis, closed, _shown(closed))
+    criterion, derivation = _told(data, hypothesis, closed, _shown(data))
     return LongTime(
         derivation,
         criterion,
@@ -157,8 +157,8 @@ def _closed_form(data: _Data, ends: float | None) -> ClosedForm:
     return ClosedForm(curve, data.q.clock(), ends, None, formula)
 
 
-def _shown(closed: ClosedForm) -> tuple[Formula, ...]:
-    return Formula(r"\Sigma(t)", r"\Sigma_0 + s(t)\,S"), Formula("s(t)", closed.clock.expression)
+def _shown(data: _Data) -> tuple[Formula, ...]:
+    return Formula(r"\Sigma(t)", r"\Sigma_0 + s(t)\,S"), Formula("s(t)", data.q.shown())
 
 
 def _witnesses(data: _Data) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from symflow.longtime.checks import Holds
 from symflow.longtime.curve import TIME, Clock, sample_points
 
 _BITS = 256
+#: Longest expression, in characters of SymPy, that is written out.
+_PRINTED = 80
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,14 @@ class Riccati:
         omega = sqrt(abs(square)) / 2
         turned = tanh(omega * TIME) if square > 0 else tan(omega * TIME)
         return q0 * turned / (omega - q1 * turned / 2) if q0 else Rational(0)
+
+    def shown(self) -> Any:
+        """Return s(t) for print: the expression, or its general form where the numbers are long."""
+        expression = self._expression()
+        if len(str(expression)) <= _PRINTED:
+            return expression
+        turned = "tanh" if self.discriminant > 0 else "tan"
+        return rf"\frac{{q_0\{turned}(\omega t)}}{{\omega-\tfrac12q_1\{turned}(\omega t)}}"
 
     def check(self) -> Holds:
         """Return the check that the stated s(t) solves ṡ = q(s), by power series of balls at several "
