@@ -162,6 +162,8 @@ def available() -> dict[str, str]:
 
 def main() -> None:
     """Answer requests until the input ends."""
+    # threads that wait by spinning would take a core from whoever is timed next
+    os.environ.update(NUMBA_THREADING_LAYER="omp", OMP_WAIT_POLICY="passive", GOMP_SPINCOUNT="0")
     os.environ.setdefault("NUMBA_NUM_THREADS", "2")
     print(json.dumps(available()), flush=True)
     for line in sys.stdin:

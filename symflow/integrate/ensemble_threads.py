@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
 import threading
 import time
@@ -80,30 +81,40 @@ def run_threads(make: Callable[[], Callable[[], bool]], threads: int, watch: Wat
     return False
 
 
-class _Helper(threading.Thread):
-    """A thread beside the calling one: a pool would take as long to start as a small ensemble to run."""
+class _Helper:
+    """A thread beside the calling one, which does not wait for it to start: small ensembles are shorter."""
 
     def __init__(self, advance: Callable[[], bool], stop: threading.Event) -> None:
-        super().__init__(name="symflow-ensemble", daemon=True)
-        self._advance, self._stopped = advance, stop
+        self._advance, self._stop = advance, stop
+        self._at_work, self._is_started = threading.Lock(), False
         self._error: BaseException | None = None
 
-    def run(self) -> None:
-        """Advance until no work is left, or the calling thread says so."""
+    def start(self) -> None:
+        """Begin; the lock is held while there is work."""
+        self._at_work.acquire()
+        _thread.start_new_thread(self._run, ())
+        self._is_started = True
+
+    def _run(self) -> None:
         try:
-            while not self._stopped.is_set() and not self._advance():
+            while not self._stop.is_set() and not self._advance():
                 pass
         except BaseException as error:  # noqa: BLE001 - the calling thread raises it again
             self._error = error
+        finally:
+            self._at_work.release()
 
     def works(self) -> bool:
         """Wait a moment, and tell whether it is still at work; raise what it raised."""
-        self.join(_TICK)
+        ended = self._at_work.acquire(timeout=_TICK)
+        if ended:
+            self._at_work.release()
         if self._error is not None:
             raise self._error
-        return self.is_alive()
+        return not ended
 
     def finish(self) -> None:
         """Wait until the step under way has ended."""
-        if self.ident is not None:
-            self.join()
+        if self._is_started:
+            with self._at_work:
+                pass
