@@ -18,7 +18,7 @@ from symflow_ext.stepper cimport (
 from symflow_ext.tables cimport LANES
 
 # What the last term may be, in units of the tolerance: the terms behind it and the errors of all steps add up.
-cdef double TAIL = 0.2
+cdef double TAIL = 0.5
 
 
 cdef class TaylorStepper(Stepper):

@@ -16,7 +16,7 @@ from symflow.integrate.growth import GrowthMonitor
 from symflow.integrate.problem import Problem
 from symflow.integrate.python_stepper import PythonStepper
 
-_TAIL = 0.2  # what the last term may be, in units of the tolerance
+_TAIL = 0.5  # what the last term may be, in units of the tolerance
 _NON_FINITE = 4
 
 
