@@ -60,8 +60,6 @@ for line in sys.stdin:
     steps = run()[3]
     print(json.dumps([whole, empty, int(steps), ta.order, ta.state.tolist()]), flush=True)
 """
-    % RTOL
-)
 
 
 def example(d: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -109,7 +107,8 @@ def stepping(form: str, d: int) -> tuple[Callable[[float], int], Callable[[], An
 
 def main(python: str) -> None:
     """Print the table."""
-    peer = subprocess.Popen([python, "-c", PEER, str(RTOL)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [python, "-c", PEER, str(RTOL)]
+    peer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert peer.stdin is not None and peer.stdout is not None
     for name, value in {**machine(), "heyoka": peer.stdout.readline().strip()}.items():
         print(f"{name:9s} {value}")

@@ -84,7 +84,7 @@ def test_the_runtime_executes_what_numpy_does(
 def test_printed_coefficients_agree(
     model: Any, names: frozenset[str], sizes: tuple[int, int, int], form: str
 ) -> None:
-    """Softmax keeps the mean beside the factor at this size; in the equations of L2 it has a place of its own."""
+    """Softmax keeps the mean beside the factor at this size, in part of L2 it has a place of its own."""
     from symflow_ext.call import Call
 
     source, dims, values, state = example(model, names, form, sizes)
