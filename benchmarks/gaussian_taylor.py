@@ -29,8 +29,7 @@ END, RTOL, ATOL = 10.0, 1e-9, 1e-12
 ROUNDS, REPEATS = 9, 60
 
 #: The peer: reads d, A and the state from each line, answers with medians in ms and its final state.
-PEER = (
-    """
+PEER = """
 import json, sys, time
 import heyoka as hy, numpy as np
 made = {}
@@ -107,13 +106,14 @@ def stepping(form: str, d: int) -> tuple[Callable[[float], int], Callable[[], An
 
 def main(python: str) -> None:
     """Print the table."""
-    command = [python, "-c", PEER, str(RTOL)]
-    peer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    peer = subprocess.Popen(
+        [python, "-c", PEER, str(RTOL)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert peer.stdin is not None and peer.stdout is not None
     for name, value in {**machine(), "heyoka": peer.stdout.readline().strip()}.items():
         print(f"{name:9s} {value}")
     print(
-        f"order     {order_for(RTOL)}, medians of {ROUNDS} rounds in turn, ms; a call without a step subtracted\n"
+        f"order     {order_for(RTOL)}, medians of {ROUNDS} rounds in ms, a call without a step subtracted\n"
     )
     print("  d  form      steps     stepping   a call     error    heyoka   a call   steps     error   ratio")
     for d in (2, 3, 8, 16):
