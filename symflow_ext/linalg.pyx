@@ -1,10 +1,13 @@
-"""Dense linear algebra for kernels: row-major, one thread per call, equal bits whatever the thread settings.
+"""Dense linear algebra for kernels: row-major, equal bits whatever the thread settings.
 
 Products larger than ``SMALL`` go to BLAS in tiles of 64 x 64 x 64.  OpenBLAS takes a product of that size
 with one thread whatever its thread count is, so the order of every sum is fixed here and not by the machine.
+The threads of large products are our own: each forms some rows of tiles, and no sum is split.
 The factorisations are our own for the same reason: they are blocked, so that almost all of their work is in
 tiles.
 """
+
+import os
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport fabs, sqrt
@@ -20,7 +23,13 @@ cdef enum:
 ctypedef void (*dgemm_t)(char *, char *, int *, int *, int *, double *, double *, int *,
                          double *, int *, double *, double *, int *) noexcept nogil
 
+cdef extern from "symflow_pool.h" nogil:
+    ctypedef void (*symflow_part)(ptrdiff_t part, void *job)
+    int symflow_pool_run(ptrdiff_t parts, symflow_part part, void *job, int threads)
+
 cdef dgemm_t _dgemm = NULL
+cdef int _threads = 1
+cdef double THREADED = 2.0e6  # multiplications below which waking another thread costs more than it saves
 
 
 cdef int require_blas() except -1:
@@ -176,6 +185,35 @@ cdef void _gemm_loops(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, dou
                         ldb if tb else 1, beta, c + i * ldc + j)
 
 
+cdef struct product:
+    int ta, tb
+    ptrdiff_t m, n, k, lda, ldb, ldc
+    double alpha, beta
+    const double *a
+    const double *b
+    double *c
+
+
+cdef void _row_of_tiles(ptrdiff_t block, void *job) noexcept nogil:
+    """Form the rows of one block of C."""
+    cdef const product *w = <const product *>job
+    cdef ptrdiff_t i = block * TILE
+    _gemm_tiles(w.ta, w.tb, min(TILE, w.m - i), w.n, w.k, w.alpha, w.a + (i if w.ta else i * w.lda), w.lda,
+                w.b, w.ldb, w.beta, w.c + i * w.ldc, w.ldc)
+
+
+cdef void _gemm_shared(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                       const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
+                       double beta, double *c, ptrdiff_t ldc) noexcept nogil:
+    """Form the product on several threads where that pays and they are free."""
+    cdef product work
+    if _threads > 1 and m > TILE and <double>m * <double>n * <double>k >= THREADED:
+        work = product(ta, tb, m, n, k, lda, ldb, ldc, alpha, beta, a, b, c)
+        if symflow_pool_run(_blocks(m), <symflow_part>_row_of_tiles, &work, _threads):
+            return
+    _gemm_tiles(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+
+
 cdef void _gemm_tiles(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
                       const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
                       double beta, double *c, ptrdiff_t ldc) noexcept nogil:
@@ -213,7 +251,7 @@ cdef void _gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double al
     elif _dgemm == NULL or (m <= SMALL and n <= SMALL and k <= SMALL) or k <= 1:
         _gemm_loops(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
     else:
-        _gemm_tiles(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+        _gemm_shared(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 
 
 cdef void _table_gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
@@ -384,6 +422,40 @@ cdef const symflow_linalg *linalg_table() noexcept nogil:
 
 
 # ------------------------------------------------------------------------------- the same, from Python
+
+def threads():
+    """Return how many threads a large product may use."""
+    return _threads
+
+
+def set_threads(int count):
+    """Let large products use ``count`` threads; the results have the same bits for any number.
+
+    Raises
+    ------
+    ValueError
+        If the number is not positive.
+    """
+    global _threads
+    if count < 1:
+        raise ValueError(f"threads = {count} must be at least 1")
+    _threads = count
+
+
+def _from_environment():
+    """Return ``SYMFLOW_NUM_THREADS``, by default the number of processors that this process may use."""
+    text = os.environ.get("SYMFLOW_NUM_THREADS", "")
+    if text and not (text.isdecimal() and int(text) > 0):
+        raise ValueError(f"SYMFLOW_NUM_THREADS = {text!r} must be a whole number >= 1")
+    if text:
+        return int(text)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+set_threads(_from_environment())
+
 
 def _shape(array, name):
     if array.ndim != 2:

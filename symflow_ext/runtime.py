@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from symflow_ext.call import STATUS, Call, PyCall
 from symflow_ext.contract import abi_hash, capsule_name
-from symflow_ext.linalg import cholesky, covariances, gemm, lu, lu_solve, sqrtm, sylvester
+from symflow_ext.linalg import (
+    cholesky,
+    covariances,
+    gemm,
+    lu,
+    lu_solve,
+    set_threads,
+    sqrtm,
+    sylvester,
+    threads,
+)
 from symflow_ext.schedule import OPCODES, Function, Scheduled, Spline, Tape
 from symflow_ext.stepper import REASONS, Stepper
 from symflow_ext.tableau import TABLEAUX, Tableau
@@ -35,6 +45,8 @@ __all__ = [
     "interpolate",
     "lu",
     "lu_solve",
+    "set_threads",
     "sqrtm",
     "sylvester",
+    "threads",
 ]

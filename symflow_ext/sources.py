@@ -20,7 +20,7 @@ EXTENSIONS = {
 INCLUDE_DIRS = ["symflow_ext/include"]
 
 #: Never ``-ffast-math``: it lets NaN through, and loading such a library flushes denormals.
-COMPILE_ARGS = ["-O3", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function"]
+COMPILE_ARGS = ["-O3", "-fno-math-errno", "-ffp-contract=off", "-Wno-unused-function", "-pthread"]
 
 #: Directives of every source, so that none has to repeat them.
 COMPILER_DIRECTIVES = {

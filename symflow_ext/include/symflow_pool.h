@@ -1,0 +1,123 @@
+/* A few waiting threads that share out the parts of one job.
+ *
+ * Parts are independent, so the result does not depend on who computes which. One job runs at a time: a
+ * second caller is told that the pool is busy and does its work alone. Workers spin for a moment, then sleep;
+ * after a fork the child starts workers of its own.
+ *
+ * A ticket holds the number of the job and the next part of it. It is closed while a job is being written
+ * down, so that a worker which wakes late can neither read half a job nor take a part of the wrong one.
+ */
+#ifndef SYMFLOW_POOL_H
+#define SYMFLOW_POOL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum { SYMFLOW_POOL_MOST = 64, SYMFLOW_POOL_SPINS = 4000 };
+
+#define SYMFLOW_POOL_CLOSED 0xffffffffULL
+
+typedef void (*symflow_part)(ptrdiff_t part, void *job);
+
+static struct {
+    pthread_mutex_t owner; /* held by the caller whose job runs */
+    pthread_mutex_t lock;  /* of those who sleep */
+    pthread_cond_t work;
+    atomic_ullong ticket; /* job << 32 | next part */
+    atomic_long left;
+    symflow_part part;
+    void *job;
+    unsigned long long parts;
+    int workers;
+} symflow_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+
+static inline unsigned long long symflow_pool_number(void)
+{
+    return atomic_load(&symflow_pool.ticket) >> 32;
+}
+
+static void symflow_pool_take(unsigned long long number)
+{
+    for (;;) {
+        unsigned long long ticket = atomic_load(&symflow_pool.ticket), next = ticket & SYMFLOW_POOL_CLOSED;
+        if (ticket >> 32 != number)
+            return;
+        if (next == SYMFLOW_POOL_CLOSED)
+            continue;
+        if (next >= symflow_pool.parts)
+            return;
+        if (!atomic_compare_exchange_weak(&symflow_pool.ticket, &ticket, ticket + 1))
+            continue;
+        symflow_pool.part((ptrdiff_t)next, symflow_pool.job);
+        atomic_fetch_sub(&symflow_pool.left, 1);
+    }
+}
+
+static void *symflow_pool_worker(void *last)
+{
+    unsigned long long seen = (unsigned long long)(size_t)last;
+    for (;;) {
+        for (int i = 0; i < SYMFLOW_POOL_SPINS && symflow_pool_number() == seen; ++i)
+            ;
+        if (symflow_pool_number() == seen) {
+            pthread_mutex_lock(&symflow_pool.lock);
+            while (symflow_pool_number() == seen)
+                pthread_cond_wait(&symflow_pool.work, &symflow_pool.lock);
+            pthread_mutex_unlock(&symflow_pool.lock);
+        }
+        seen = symflow_pool_number();
+        symflow_pool_take(seen);
+    }
+    return NULL;
+}
+
+static void symflow_pool_forget(void)
+{
+    pthread_mutex_init(&symflow_pool.owner, NULL);
+    pthread_mutex_init(&symflow_pool.lock, NULL);
+    pthread_cond_init(&symflow_pool.work, NULL);
+    symflow_pool.workers = 0;
+}
+
+/* Start what is missing of `workers` threads; the caller owns the pool. */
+static void symflow_pool_grow(int workers)
+{
+    static int registered;
+    if (!registered) {
+        registered = 1;
+        pthread_atfork(NULL, NULL, symflow_pool_forget);
+    }
+    while (symflow_pool.workers < workers && symflow_pool.workers < SYMFLOW_POOL_MOST) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, symflow_pool_worker, (void *)(size_t)symflow_pool_number()))
+            return;
+        pthread_detach(thread);
+        ++symflow_pool.workers;
+    }
+}
+
+/* Run part(0 … parts - 1, job) on up to `threads` threads, this one included; 0 where the pool is busy. */
+static int symflow_pool_run(ptrdiff_t parts, symflow_part part, void *job, int threads)
+{
+    if (pthread_mutex_trylock(&symflow_pool.owner))
+        return 0;
+    symflow_pool_grow(threads - 1);
+    unsigned long long number = (symflow_pool_number() + 1) & SYMFLOW_POOL_CLOSED;
+    atomic_store(&symflow_pool.ticket, number << 32 | SYMFLOW_POOL_CLOSED);
+    symflow_pool.part = part;
+    symflow_pool.job = job;
+    symflow_pool.parts = (unsigned long long)parts;
+    atomic_store(&symflow_pool.left, (long)parts);
+    pthread_mutex_lock(&symflow_pool.lock); /* a worker between its look and its sleep must not miss this */
+    atomic_store(&symflow_pool.ticket, number << 32);
+    pthread_cond_broadcast(&symflow_pool.work);
+    pthread_mutex_unlock(&symflow_pool.lock);
+    symflow_pool_take(number);
+    while (atomic_load(&symflow_pool.left) > 0)
+        ;
+    pthread_mutex_unlock(&symflow_pool.owner);
+    return 1;
+}
+
+#endif
