@@ -1,20 +1,27 @@
 """Verification: every compiled kernel against independent witnesses.
 
 Per model and parametrisation: the derived symbols at 50 digits, the NumPy printer of the same Program, a
-derivation by components, quadrature of the definition, SciPy's integrators, and Monte Carlo; per shipped
-model, equal bits for one and two BLAS threads.
+derivation by components, the definition by quadrature or by Sinkhorn's iteration, SciPy's integrators, clouds
+of tokens, and particles where there is noise; per shipped model, equal bits for one and two BLAS threads.
+Of a mechanism that does not keep Gaussians, the witness of that against quadrature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from symflow.derive.nonclosure import Witness
+from symflow.errors import CheckFailed, NotGaussianPreserving
+from symflow.models.attention.linear import Linear
 from symflow.models.attention.model import AttentionModel
+from symflow.models.attention.softmax import Softmax
+from symflow.models.combinators.masked import Masked
+from symflow.models.combinators.multihead import MultiHead
 from symflow.models.registry import attention_model, attention_models
-from symflow.verify.subject import Subject
+from symflow.verify.subject import Subject, label
 from symflow.verify.table import COLUMNS, Row, Table
 from symflow.verify.threads import equal_bits
-from symflow.verify.witnesses import WITNESSES
+from symflow.verify.witnesses import applicable
 
 __all__ = ["COLUMNS", "Row", "Table", "verify"]
 
@@ -33,7 +40,8 @@ def verify(
     Parameters
     ----------
     model : AttentionModel or str, optional
-        A model, or the name of a shipped one; by default every shipped model.
+        A model, or the name of a shipped one; by default every shipped model, and one each of what models
+        are composed to: heads with output matrices, a causal mask, a feed-forward layer with noise.
     given : iterable of str, optional
         The parameters in use; by default every parametrisation of the model.
     seed : int
@@ -44,39 +52,85 @@ def verify(
     Returns
     -------
     Table
-        One row per witness; ``.passed`` says whether all hold.
+        One row per witness; ``.passed`` says whether all hold. A model of which it is proved that it does not
+        keep Gaussians has one row: its counterexample against quadrature of the definition.
 
     Raises
     ------
     InputError
-        If a name is unknown, or the model has no Gaussian closure.
+        If a name is unknown, or no closure was found and no proof that there is none.
     """
-    models = _chosen(model)
-    rows = []
-    for one in models:
-        choices = one.parametrisations() if given is None else (frozenset(given),)
-        for choice in choices:
-            rows += _rows(one, choice, seed, progress or _silent)
-    shipped = [one.name for one in models if attention_models().get(one.name) is type(one)]
-    if shipped:
-        (progress or _silent)(f"{', '.join(shipped)}: 1 against 2 BLAS threads")
-        rows += equal_bits(shipped)
-    return Table(tuple(rows))
+    say = progress or _silent
+    table: list[Row] = []
+    closed: dict[str, None] = {}
+    for one, choice in _chosen(model, given):
+        rows, closes = _rows(one, choice, seed, say)
+        table += rows
+        if closes and attention_models().get(one.name) is type(one):
+            closed[one.name] = None
+    if closed:
+        say(f"{', '.join(closed)}: 1 against 2 BLAS threads")
+        table += equal_bits(list(closed))
+    return Table(tuple(table))
 
 
-def _chosen(model: AttentionModel | str | None) -> list[AttentionModel]:
+Choice = tuple[AttentionModel, frozenset[str]]
+
+
+def _chosen(model: AttentionModel | str | None, given: Iterable[str] | None) -> list[Choice]:
     if model is None:
-        return [variant() for variant in attention_models().values()]
-    return [attention_model(model)() if isinstance(model, str) else model]
+        shipped = [choice for variant in attention_models().values() for choice in _forms(variant(), given)]
+        return shipped + ([] if given is not None else _composed())
+    return _forms(attention_model(model)() if isinstance(model, str) else model, given)
 
 
-def _rows(model: AttentionModel, given: frozenset[str], seed: int, progress: Progress) -> list[Row]:
-    subject = Subject.of(model, given)
+def _forms(model: AttentionModel, given: Iterable[str] | None) -> list[Choice]:
+    choices = model.parametrisations() if given is None else (frozenset(given),)
+    return [(model, choice) for choice in choices]
+
+
+def _composed() -> list[Choice]:
+    """Return one model for each way to compose models."""
+    return [
+        (MultiHead(Softmax()), frozenset({"A", "V", "W"})),
+        (Masked(Linear(), sink=0.25), frozenset({"A", "V"})),
+        (Softmax(feed_forward=True, diffusion=0.1), frozenset({"A", "V", "W", "c"})),
+    ]
+
+
+def _rows(model: AttentionModel, given: frozenset[str], seed: int, say: Progress) -> tuple[list[Row], bool]:
+    """Return the rows of one model, and whether Gaussians stay Gaussian."""
+    say(f"{model.name}: derivation and kernels")
+    try:
+        subject = Subject.of(model, given)
+    except NotGaussianPreserving as error:
+        return [_refuted(model, given, error.witness)], False
     rows = []
-    for witness in WITNESSES:
-        progress(f"{subject.flow.name}: {witness.__name__.replace('_', ' ')}")
+    for witness in applicable(subject):
+        say(f"{subject.flow.name}: {witness.__name__.replace('_', ' ')}")
         rows.append(witness(subject, seed))
-    return rows
+    return rows, True
+
+
+def _refuted(model: AttentionModel, given: frozenset[str], witness: Witness) -> Row:
+    """Return the row of a proof that Gaussians are not preserved: does quadrature find the same number?"""
+    failure = ""
+    try:
+        witness.check()
+    except CheckFailed as error:
+        failure = str(error)
+    return Row(
+        model=model.name,
+        parametrisation=label(model, given),
+        quantity="Gaussians are not preserved",
+        witness="quadrature of the definition",
+        points=1,
+        error=1.0 if failure else 0.0,
+        tolerance=0.0,
+        passed=not failure,
+        worst=failure,
+        note=str(witness),
+    )
 
 
 def _silent(_text: str) -> None:

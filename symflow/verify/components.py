@@ -1,21 +1,30 @@
 r"""The closure at d = 1 and 2 by explicit components, without any matrix calculus.
 
-The score is expanded into a polynomial in the components of y, the Gaussian's exponent is added, the square
-is completed by Cramer's rule, and the velocity field is differentiated component by component.  Everything
-is exact: floats enter as the rationals they are.
+Kernels are expanded into polynomials in the components of y. Where weights are normalised, the Gaussian's
+exponent is added and the square is completed by Cramer's rule; polynomial weights are averaged by Stein's
+identity; for doubly stochastic weights the components of the coupling's precision are compared. The velocity
+field is differentiated component by component. Floats enter as the rationals they are.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
-from sympy import Matrix, Poly, Rational, diff, eye, symbols, zeros
+from scipy.linalg import solve_continuous_are
+from sympy import Float, Matrix, Poly, Rational, Symbol, diff, eye, symbols, zeros
 
 from symflow.errors import InputError
 from symflow.models.statement import Statement
-from symflow.verify.evaluate import Evaluator, Values
+from symflow.verify.evaluate import DIGITS, Evaluator, Values
+from symflow.verify.measures import log_kernel
+from symflow.verify.places import Law, Place, Term, integrals
+
+#: Digits of what is not rational, and how often a Newton iteration may double them.
+_DIGITS, _STEPS = DIGITS + 15, 12
 
 
 class Components(Evaluator):
@@ -55,11 +64,11 @@ class Components(Evaluator):
 
 
 def closure_by_components(
-    statement: Statement, values: Values, sizes: Mapping[str, int], alpha: Any, Sigma: Any
+    statement: Statement, values: Values, sizes: Mapping[str, int], place: Place
 ) -> tuple[Any, Any]:
-    r"""Return exact α' and Σ' at one point with d ≤ 2, from the components of the definition.
+    r"""Return α' and Σ' at one place with d ≤ 2, from the components of the definition.
 
-    .. math:: \alpha' = \Gamma(\alpha), \qquad \Sigma' = L\Sigma + \Sigma L^\top, \quad
+    .. math:: \alpha' = \Gamma(\alpha), \qquad \Sigma' = L\Sigma + \Sigma L^\top + 2\varepsilon I, \quad
               L_{ij} = \partial\Gamma_i/\partial x_j
 
     Parameters
@@ -70,14 +79,13 @@ def closure_by_components(
         The parameters.
     sizes : mapping of str to int
         Every dimension; ``sizes["d"]`` is 1 or 2.
-    alpha : ndarray, (d,)
-    Sigma : ndarray, (d, d)
-        Positive definite: the exponent of the Gaussian needs its inverse.
+    place : Place
+        The laws that a token sees; where weights are normalised the covariance is positive definite.
 
     Returns
     -------
     tuple of sympy.Matrix
-        α' (d × 1) and Σ' (d × d) with rational entries.
+        α' (d × 1) and Σ' (d × d): rational entries, but for doubly stochastic weights.
 
     Raises
     ------
@@ -86,26 +94,122 @@ def closure_by_components(
     """
     d = sizes["d"]
     x, y = symbols(f"x1:{d + 1}"), symbols(f"y1:{d + 1}")
-    velocity = _velocity(statement, values, sizes, _exact(alpha), _exact(Sigma), x, y)
+    velocity = _velocity(statement, values, sizes, place, x, y)
     gradient = Matrix(d, d, lambda i, j: diff(velocity[i], x[j]))
     if gradient.free_symbols:
         raise InputError(f"{statement.name}: the velocity field is not affine in x")
-    exact_cov = _exact(Sigma)
-    drift = gradient * exact_cov
-    return velocity.subs(dict(zip(x, _exact(alpha), strict=True))), drift + drift.T
+    drift = gradient * _exact(place.own.cov)
+    noise = Components({name: _exact(v) for name, v in values.items()}, sizes)(statement.diffusion)
+    centre = dict(zip(x, _exact(place.own.mean), strict=True))
+    return velocity.subs(centre), drift + drift.T + 2 * noise * eye(d)
 
 
 def _velocity(
-    statement: Statement, values: Values, sizes: Mapping[str, int], mean: Any, cov: Any, x: Any, y: Any
+    statement: Statement, values: Values, sizes: Mapping[str, int], place: Place, x: Any, y: Any
 ) -> Any:
     """Return Γ(x) as a column of polynomials in the components of x."""
-    entries = {name: _exact(value) for name, value in values.items()}
-    entries |= {statement.x.name: Matrix(x), statement.y.name: Matrix(y)}
-    expand = Components(entries, sizes)
-    score = _polynomial(expand(statement.score), y)
-    centre = _complete_the_square(score + _gaussian_exponent(mean, cov, y), y, statement.name)
-    average = expand(statement.value).subs(dict(zip(y, centre, strict=True)), simultaneous=True)
-    return (average + expand(statement.background)).applyfunc(lambda e: e.expand())
+    tokens = {statement.x.name: Matrix(x), statement.y.name: Matrix(y)}
+    outside = Components({name: _exact(v) for name, v in values.items()} | tokens, sizes)
+    total = outside(statement.background)
+    for term in integrals(statement, values, sizes):
+        expand = Components({name: _exact(v) for name, v in term.values.items()} | tokens, sizes)
+        head = term.head
+        image = expand(head.value)
+        if head.normalise == "none":
+            weighted = [[law.weight, _moments_of(expand(head.kernel) * image, y, law)] for law in place.laws]
+            part = reduce(operator.add, (_exact(weight) * moment for weight, moment in weighted))
+        else:
+            centre = _centre(statement, term, expand(log_kernel(head)), place, x, y)
+            part = image.subs(dict(zip(y, centre, strict=True)), simultaneous=True)
+        total = total + expand(head.prefactor) * part
+    return total.applyfunc(lambda e: e.expand())
+
+
+def _centre(statement: Statement, term: Term, score: Any, place: Place, x: Any, y: Any) -> tuple[Any, ...]:
+    """Return the mean of a key given the query x: the value is affine in the key."""
+    if len(place.laws) != 1:
+        raise InputError(f"{statement.name}: its weights are normalised over several positions")
+    mean, cov = _exact(place.own.mean), _exact(place.own.cov)
+    polynomial = _polynomial(score, y)
+    if term.head.normalise == "softmax":
+        return _complete_the_square(polynomial + _gaussian_exponent(mean, cov, y), y, statement.name)
+    mixed = Matrix(len(y), len(x), lambda i, j: diff(polynomial, y[i], x[j]))
+    gain = _coupled(mixed, cov) * mixed
+    return tuple(mean + gain * (Matrix(x) - mean))
+
+
+def _coupled(mixed: Any, cov: Any) -> Any:
+    r"""Return the covariance S of y given x of the coupling of the law with itself.
+
+    The density of (x, y) is that of the score times a function of x and a function of y. So the components
+    of its precision that mix x and y are those of the score, :math:`S^{-1}H = B` with y given x of mean
+    α + H(x − α), and y has the covariance :math:`S + H\Sigma H^\top = \Sigma`. These are polynomial
+    equations in the components of S with one positive definite solution; Newton's iteration takes it to all
+    digits.
+    """
+    d = cov.rows
+    places = [(i, j) for i in range(d) for j in range(i, d)]
+    unknowns = [Symbol(f"s{i}{j}") for i, j in places]
+    spread = _symmetric(d, unknowns)
+    equations = spread + spread * mixed * cov * mixed.T * spread - cov
+    start = _riccati(*(np.array(m.tolist(), dtype=np.float64) for m in (mixed * cov * mixed.T, cov)))
+    solved = _newton([equations[place] for place in places], unknowns, [start[place] for place in places])
+    found = _symmetric(d, solved)
+    if not (found[0, 0] > 0 and found.det() > 0):
+        raise InputError("the covariance of the coupling is not positive definite at this point")
+    return found
+
+
+def _symmetric(d: int, entries: list[Any]) -> Any:
+    """Return the symmetric matrix whose upper triangle is listed row by row."""
+    upper = iter(entries)
+    table = {(i, j): next(upper) for i in range(d) for j in range(i, d)}
+    return Matrix(d, d, lambda i, j: table[min(i, j), max(i, j)])
+
+
+def _newton(equations: list[Any], unknowns: list[Any], start: list[float]) -> list[Any]:
+    """Return the root near ``start`` to :data:`_DIGITS` digits."""
+    system = Matrix(equations)
+    slopes = system.jacobian(unknowns)
+    root = Matrix([Float(value, _DIGITS) for value in start])
+    for _ in range(_STEPS):
+        at = dict(zip(unknowns, root, strict=True))
+        step = slopes.subs(at).evalf(_DIGITS).LUsolve(-system.subs(at).evalf(_DIGITS))
+        root += step
+        if max(map(abs, step)) <= Float(10, _DIGITS) ** (5 - _DIGITS) * max(map(abs, root)):
+            return list(root)
+    raise InputError("the equations of the coupling were not solved to many digits at this point")
+
+
+def _riccati(quadratic: Any, cov: Any) -> Any:
+    """Return S ≻ 0 with S + SMS = Σ in float64."""
+    weights, axes = np.linalg.eigh(quadratic)
+    root = axes * np.sqrt(np.maximum(weights, 0.0))
+    return solve_continuous_are(-np.eye(len(cov)) / 2, root, cov, np.eye(len(cov)))
+
+
+def _moments_of(integrand: Any, y: Any, law: Law) -> Any:
+    """Return the mean of a column of polynomials in y by Stein's identity, component by component."""
+    mean, cov = _exact(law.mean), _exact(law.cov)
+    known: dict[tuple[int, ...], Any] = {(0,) * len(y): Rational(1)}
+
+    def moment(powers: tuple[int, ...]) -> Any:
+        if powers not in known:
+            i = next(k for k, power in enumerate(powers) if power)
+            lower = _lowered(powers, i)
+            pairs = (power * cov[i, j] * moment(_lowered(lower, j)) for j, power in enumerate(lower) if power)
+            known[powers] = mean[i] * moment(lower) + sum(pairs, start=Rational(0))
+        return known[powers]
+
+    def average(entry: Any) -> Any:
+        terms = Poly(entry, *y).terms()
+        return sum((coefficient * moment(powers) for powers, coefficient in terms), start=Rational(0))
+
+    return integrand.applyfunc(average)
+
+
+def _lowered(powers: tuple[int, ...], index: int) -> tuple[int, ...]:
+    return tuple(power - (k == index) for k, power in enumerate(powers))
 
 
 def _gaussian_exponent(mean: Any, cov: Any, y: Any) -> Any:

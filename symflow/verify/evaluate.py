@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from functools import reduce
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from symflow.errors import InputError
 DIGITS = 50
 
 Values = Mapping[str, np.ndarray[Any, Any]]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def context(digits: int = DIGITS) -> Any:
@@ -204,14 +206,21 @@ class Exact(Evaluator):
         One array per symbol; vectors may have one axis.
     sizes : mapping of str to int
     ctx : mpmath context
+    known : mapping of str to matrix of ``ctx``, optional
+        Symbols whose values are numbers of the context already.
     """
 
-    def __init__(self, values: Values, sizes: Mapping[str, int], ctx: Any) -> None:
+    def __init__(
+        self, values: Values, sizes: Mapping[str, int], ctx: Any, known: Mapping[str, Any] = NOTHING
+    ) -> None:
         super().__init__(sizes)
         self.values = values
         self.ctx = ctx
+        self.known = known
 
     def symbol(self, expr: Any) -> Any:
+        if expr.name in self.known:
+            return self.known[expr.name]
         value = self._array(self.values, expr.name)
         if isinstance(expr, Symbol):
             return self.ctx.mpf(float(value))
@@ -258,15 +267,21 @@ class Magnitude(Exact):
 
     A float64 evaluation of any order of the same sums and products errs by a modest multiple of
     :math:`(1+\kappa)` units in the last place of this scale.
+
+    Parameters
+    ----------
+    exact : Exact
+    known : mapping of str to matrix, optional
+        Natural scales of symbols that stand for sums.
     """
 
-    def __init__(self, exact: Exact) -> None:
-        super().__init__(exact.values, exact.sizes, exact.ctx)
+    def __init__(self, exact: Exact, known: Mapping[str, Any] = NOTHING) -> None:
+        super().__init__(exact.values, exact.sizes, exact.ctx, known)
         self.exact = exact
         self.condition = 0.0
 
     def symbol(self, expr: Any) -> Any:
-        return self._absolute(self.exact(expr))
+        return self.known[expr.name] if expr.name in self.known else self._absolute(self.exact(expr))
 
     def number(self, expr: Any) -> Any:
         return abs(super().number(expr))

@@ -18,11 +18,13 @@ Array = NDArray[np.float64]
 
 #: The normaliser must stay finite: a positive tilt keeps λ_max(Σ^{1/2}CΣ^{1/2}) at or below this share of 1.
 _DOMAIN = 0.5
+#: How many heads a family has, and how many positions a chain.
+HEADS, POSITIONS = 2, 3
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One evaluation point: sizes, states and parameters by name."""
+    """One evaluation point: sizes, states and parameters by name; positions are a leading axis of states."""
 
     name: str
     sizes: Mapping[str, int]
@@ -42,7 +44,8 @@ def random_points(flow: Flow, d: int, count: int, seed: int) -> Iterator[Point]:
     flow : Flow
         Whose states and parameters get values.
     d : int
-        Size of a token; every other dimension gets ``max(1, d - 1)``.
+        Size of a token; every other dimension of a matrix gets ``max(1, d - 1)``, a family :data:`HEADS`
+        members and a chain :data:`POSITIONS` positions.
     count, seed : int
     """
     for index in range(count):
@@ -96,7 +99,7 @@ def within_domain(flow: Flow, point: Point) -> Point:
 def _draw(
     flow: Flow, d: int, rng: Any, name: str, covariance: Callable[[Any, int], Array], size: float = 1.0
 ) -> Point:
-    sizes = {s.name: max(1, d - 1) for s in flow.dimensions} | {"d": d}
+    sizes = _sizes(flow, d)
     held = flow.covariance.state.name if flow.covariance else ""
 
     def state(symbol: MatrixSymbol) -> Array:
@@ -104,14 +107,36 @@ def _draw(
             return covariance(rng, d) * size
         return _numbers(rng, symbol, sizes) * min(size, 1e6)
 
-    def parameter(symbol: Any) -> Array:
-        if not isinstance(symbol, MatrixSymbol):
-            return np.asarray(0.5 + rng.random())  # scalars are scales: positive, of order one
-        drawn = _numbers(rng, symbol, sizes)
-        return drawn / np.sqrt(drawn.shape[-1]) if drawn.ndim == 2 else drawn
+    def states(symbol: MatrixSymbol) -> Array:
+        if flow.chain is None:
+            return state(symbol)
+        return np.stack([state(symbol) for _ in range(sizes[flow.chain.count.name])])
 
-    params = {p.name: parameter(p) for p in flow.parameters}
-    return within_domain(flow, Point(name, sizes, tuple(state(s) for s in flow.states), params))
+    params = {p.name: _parameter(flow, p, rng, sizes) for p in flow.parameters}
+    return within_domain(flow, Point(name, sizes, tuple(states(s) for s in flow.states), params))
+
+
+def _sizes(flow: Flow, d: int) -> dict[str, int]:
+    sizes = {s.name: max(1, d - 1) for s in flow.dimensions} | {"d": d}
+    sizes |= {count.name: HEADS for count in flow.stacked.values()}
+    return sizes | ({flow.chain.count.name: POSITIONS} if flow.chain else {})
+
+
+def _parameter(flow: Flow, symbol: Any, rng: Any, sizes: Mapping[str, int]) -> Array:
+    if not isinstance(symbol, MatrixSymbol):
+        return np.asarray(0.5 + rng.random())  # scalars are scales: positive, of order one
+    if flow.chain is not None and symbol == flow.chain.weights:
+        law = 0.5 + rng.random(sizes[flow.chain.count.name])
+        return np.asarray(law / law.sum())
+    if symbol.name in flow.stacked:
+        count = sizes[flow.stacked[symbol.name].name]
+        return np.stack([_of_order_one(_numbers(rng, symbol, sizes)) for _ in range(count)])
+    return _of_order_one(_numbers(rng, symbol, sizes))
+
+
+def _of_order_one(drawn: Array) -> Array:
+    """Return a matrix scaled so that its products stay of order one; a vector as it is."""
+    return drawn / np.sqrt(drawn.shape[-1]) if drawn.ndim == 2 else drawn
 
 
 def _numbers(rng: Any, symbol: MatrixSymbol, sizes: Mapping[str, int]) -> Array:

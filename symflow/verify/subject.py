@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from symflow.derive.derivation import Derivation
 from symflow.flow import Flow
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Statement
-from symflow.verify.evaluate import Exact, Magnitude, context, to_float
+from symflow.verify.evaluate import context, to_float
+from symflow.verify.places import evaluators
 from symflow.verify.points import Point
 from symflow.verify.table import Row
 
@@ -41,6 +42,7 @@ class Subject:
     derivation: Derivation
     compiled: Kernel
     printed: Kernel
+    _scales: dict[tuple[Any, ...], Scale] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, model: AttentionModel, given: frozenset[str]) -> Subject:
@@ -58,6 +60,14 @@ class Subject:
         """The definition of the model."""
         return self.derivation.statement
 
+    def scale(self, point: Point) -> Scale:
+        """Return the derived drift at a point; several witnesses look at the same points."""
+        arrays = (*point.state, *point.params.values())
+        key = (point.name, *(array.tobytes() for array in arrays))
+        if key not in self._scales:
+            self._scales[key] = Scale.at(self.flow, point)
+        return self._scales[key]
+
     def row(
         self,
         quantity: str,
@@ -70,7 +80,7 @@ class Subject:
         error, worst = max(errors, key=lambda pair: (not np.isfinite(pair[0]), pair[0]))
         return Row(
             model=self.model.name,
-            parametrisation=", ".join(sorted(self.given)),
+            parametrisation=label(self.model, self.given),
             quantity=quantity,
             witness=witness,
             points=len(errors),
@@ -80,6 +90,12 @@ class Subject:
             worst=worst,
             note=note,
         )
+
+
+def label(model: AttentionModel, given: frozenset[str]) -> str:
+    """Return the names of the parameters in use, for a row."""
+    noise = [] if model.noise.is_zero else ["diffusion"]
+    return ", ".join([*sorted(given), *noise])
 
 
 @dataclass(frozen=True)
@@ -93,12 +109,17 @@ class Scale:
 
     @classmethod
     def at(cls, flow: Flow, point: Point) -> Scale:
-        """Evaluate the derived symbols of ``flow`` at ``point`` with 50 digits."""
+        """Evaluate the derived symbols of ``flow`` at ``point`` with 50 digits, position after position."""
         ctx = context()
-        exact = Exact(point.values(flow), point.sizes, ctx)
-        magnitude = Magnitude(exact)
-        natural = tuple(float(to_float(magnitude(drift)).max(initial=0.0)) for drift in flow.drift)
-        return cls(tuple(exact(drift) for drift in flow.drift), natural, magnitude.condition, ctx)
+        exact: list[list[Any]] = [[] for _ in flow.drift]
+        natural, condition = [0.0] * len(flow.drift), 0.0
+        for values, magnitude in evaluators(flow, point, ctx):
+            for index, drift in enumerate(flow.drift):
+                exact[index].append(values(drift))
+                size = float(to_float(magnitude(drift)).max(initial=0.0))
+                natural[index] = max(natural[index], size)
+            condition = max(condition, magnitude.condition)
+        return cls(tuple(stacked(parts, ctx) for parts in exact), tuple(natural), condition, ctx)
 
     def errors(self, computed: tuple[Array, ...]) -> tuple[float, ...]:
         """Return, per state, the largest error divided by the natural scale; 0/0 counts as 0."""
@@ -126,6 +147,12 @@ class Scale:
                 for j in range(exact.cols)
             )
         )
+
+
+def stacked(blocks: list[Any], ctx: Any) -> Any:
+    """Return matrices of the context below each other."""
+    rows = [[block[i, j] for j in range(block.cols)] for block in blocks for i in range(block.rows)]
+    return ctx.matrix(rows)
 
 
 def drift(kernel: Kernel, point: Point) -> tuple[Array, ...]:
