@@ -14,8 +14,8 @@ from symflow.models.statement import Statement
 
 
 @dataclass(frozen=True)
-class Derivation:
-    """What follows from a model, step by step.
+class Argument:
+    """An argument about a model: steps, each with its own check.
 
     Attributes
     ----------
@@ -25,24 +25,11 @@ class Derivation:
         Its definition at symbolic size.
     steps : tuple of Step
         Definition, lemmas, steps, result.
-    flow : Flow
-        The differential equations for the kernels.
     """
 
     model: AttentionModel
     statement: Statement
     steps: tuple[Step, ...]
-    flow: Flow
-
-    @property
-    def mean_rhs(self) -> Any:
-        """Right-hand side of α' as a SymPy matrix expression."""
-        return self.flow.drift[0]
-
-    @property
-    def cov_rhs(self) -> Any:
-        """Right-hand side of Σ' as a SymPy matrix expression."""
-        return self.flow.drift[1]
 
     def check(self) -> bool:
         """Execute the independent check of every step.
@@ -65,6 +52,43 @@ class Derivation:
     def checked(self) -> list[tuple[Step, Checked]]:
         """Return every step with what its check saw."""
         return [(step, step.check.run()) for step in self.steps]
+
+    def to_latex(self, fragment: bool = False) -> str:
+        """Return the argument as a LaTeX document, or as a fragment to paste into a paper."""
+        from symflow.derive.document import to_latex
+
+        return to_latex(self, fragment=fragment)
+
+    def to_html(self) -> str:
+        """Return the argument as one HTML page with MathML that opens offline."""
+        from symflow.derive.document import to_html
+
+        return to_html(self)
+
+
+@dataclass(frozen=True)
+class Derivation(Argument):
+    """What follows from a model, step by step: the closed equations.
+
+    Attributes
+    ----------
+    model, statement, steps
+        As for every :class:`Argument`.
+    flow : Flow
+        The differential equations for the kernels.
+    """
+
+    flow: Flow
+
+    @property
+    def mean_rhs(self) -> Any:
+        """Right-hand side of α' as a SymPy matrix expression."""
+        return self.flow.drift[0]
+
+    @property
+    def cov_rhs(self) -> Any:
+        """Right-hand side of Σ' as a SymPy matrix expression."""
+        return self.flow.drift[1]
 
     def substitute(self, values: Mapping[Any, Any]) -> tuple[Any, Any]:
         """Return (α', Σ') with scalar or matrix symbols replaced by name.
@@ -94,18 +118,6 @@ class Derivation:
         table = {present[name]: value for name, value in named.items()}
         mean, cov = (e.subs(table) for e in self.flow.drift)
         return mean, cov
-
-    def to_latex(self, fragment: bool = False) -> str:
-        """Return the derivation as a LaTeX document, or as a fragment to paste into a paper."""
-        from symflow.derive.document import to_latex
-
-        return to_latex(self, fragment=fragment)
-
-    def to_html(self) -> str:
-        """Return the derivation as one HTML page with MathML that opens offline."""
-        from symflow.derive.document import to_html
-
-        return to_html(self)
 
     def _repr_latex_(self) -> str:
         from symflow.derive.document import repr_latex

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from sympy import Symbol
 
 from symflow.algebra.latex import DEFAULT_WIDTH, aligned, latex, latex_equation, width
-from symflow.derive.derivation import Derivation
+from symflow.derive.derivation import Argument, Derivation
 from symflow.derive.markup import display_to_html, math_to_html
 from symflow.derive.steps import Checked, Step
 from symflow.derive.templating import html_environment, latex_environment
@@ -47,12 +47,12 @@ class _Block:
     check: Any
 
 
-def to_latex(derivation: Derivation, fragment: bool = False, *, checked: Seen = ()) -> str:
+def to_latex(derivation: Argument, fragment: bool = False, *, checked: Seen = ()) -> str:
     """Return the derivation as a complete article, or as a fragment to paste into a paper.
 
     Parameters
     ----------
-    derivation : Derivation
+    derivation : Argument
         What to print.
     fragment : bool
         Without preamble: paragraphs and displayed formulas that need amsmath and amssymb only.
@@ -82,12 +82,12 @@ def to_latex(derivation: Derivation, fragment: bool = False, *, checked: Seen = 
     return text
 
 
-def to_html(derivation: Derivation, *, checked: Seen = ()) -> str:
+def to_html(derivation: Argument, *, checked: Seen = ()) -> str:
     """Return the derivation as one self-contained HTML page; formulas are MathML.
 
     Parameters
     ----------
-    derivation : Derivation
+    derivation : Argument
         What to print.
     checked : sequence of (Step, Checked)
         What ``derivation.checked()`` returned, to add a column with the independent checks.
@@ -170,7 +170,7 @@ class _Html:
         return Markup('<a href="#{}">{}</a>{}').format(keys[0], keys[0], text.removeprefix(keys[0]))
 
 
-def _blocks(derivation: Derivation, checked: Seen, write: _Latex | _Html) -> list[_Block]:
+def _blocks(derivation: Argument, checked: Seen, write: _Latex | _Html) -> list[_Block]:
     if checked and [step for step, _ in checked] != list(derivation.steps):
         raise InputError("checked belongs to another derivation; pass derivation.checked()")
     seen = {id(step): result for step, result in checked}
@@ -222,7 +222,7 @@ def _dotted(lhs: Any) -> str:
     return re.sub(r"\\dot\s*(\\[A-Za-z]+|[A-Za-z])", r"\\dot{\1}", latex(lhs))
 
 
-def _parameters(derivation: Derivation) -> str:
+def _parameters(derivation: Argument) -> str:
     """Return the sentence that gives every parameter its space."""
     statement: Statement = derivation.statement
     own = [symbol for symbol in statement.parameters if symbol.name in statement.stacked]
@@ -256,12 +256,12 @@ def _space(symbol: Any) -> str:
     return rf"\mathbb{{R}}^{{{rows}}}" if cols == "1" else rf"\mathbb{{R}}^{{{rows}\times {cols}}}"
 
 
-def _is_product(derivation: Derivation) -> bool:
+def _is_product(derivation: Argument) -> bool:
     """Whether A stands for KᵀQ: the model states Q and K, the statement has A."""
     names = {symbol.name for symbol in derivation.statement.parameters}
     stated = set(derivation.model.parameters)
     return "A" in names - stated and {"Q", "K"} <= stated - names
 
 
-def _cited(derivation: Derivation) -> tuple[str, ...]:
+def _cited(derivation: Argument) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for step in derivation.steps for key in keys_in(step.reference)))

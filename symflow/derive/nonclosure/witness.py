@@ -90,22 +90,31 @@ class Witness:
 
     def to_latex(self) -> str:
         r"""Return the witness as LaTeX text with one displayed equation."""
+        left, value = self.inequality()
+        return f"For {self.setting()},\n\\[\n{left} = {value}.\n\\]\n"
+
+    def setting(self) -> str:
+        """Return size, parameters and law as LaTeX text."""
         from symflow.algebra.latex import latex
 
-        x, h = latex(self.point), self.step
-        left = rf"\Gamma^{{({self.order})}}({x})"
-        if h is not None:
-            left = rf"\Gamma({latex(self.point + h)}) - 2\,\Gamma({x}) + \Gamma({latex(self.point - h)})"
-        value = self.value
-        number = value.to_latex() if isinstance(value, Ball) else latex(value)
         values = [rf"${_name_latex(name)} = {latex(number)}$" for name, number in self.parameters]
         law = ", ".join(rf"\mathcal{{N}}({latex(law.mean)}, {latex(law.variance)})" for law in self.laws)
         where = rf"$\mu = {law}$"
         if len(self.laws) > 1:
             weights = ", ".join(latex(weight) for weight in self.weights)
             where = rf"positions with the laws ${law}$ and the weights ${weights}$"
-        setting = ", ".join([rf"$d = {self.dimension}$", *values, where])
-        return f"For {setting},\n\\[\n{left} = {number} \\neq 0.\n\\]\n"
+        return ", ".join([rf"$d = {self.dimension}$", *values, where])
+
+    def inequality(self) -> tuple[str, str]:
+        """Return the derivative or difference, and its value that is not zero, in LaTeX."""
+        from symflow.algebra.latex import latex
+
+        x, h, value = latex(self.point), self.step, self.value
+        left = rf"\Gamma^{{({self.order})}}({x})"
+        if h is not None:
+            left = rf"\Gamma({latex(self.point + h)}) - 2\,\Gamma({x}) + \Gamma({latex(self.point - h)})"
+        number = value.to_latex() if isinstance(value, Ball) else latex(value)
+        return left, rf"{number} \neq 0"
 
     def _repr_latex_(self) -> str:
         return self.to_latex()
