@@ -53,7 +53,8 @@ def _summary(run: Spec, trajectory: Trajectory, out: Path | None) -> dict[str, A
         "name": run.name,
         "model": run.model.name,
         "origin": run.origin or None,
-        "d": int(trajectory.mean.shape[1]),
+        "d": int(trajectory.mean.shape[-1]),
+        "positions": int(trajectory.mean.shape[1]) if trajectory.mean.ndim == 3 else None,
         "status": trajectory.status,
         "success": trajectory.success,
         "message": trajectory.message,
@@ -68,20 +69,25 @@ def _summary(run: Spec, trajectory: Trajectory, out: Path | None) -> dict[str, A
     }
 
 
-def _eigenvalues(trajectory: Trajectory, index: int) -> list[float]:
+def _eigenvalues(trajectory: Trajectory, index: int) -> list[Any]:
+    """Return the eigenvalues in decreasing order; along positions, one list per position."""
     import numpy as np
 
-    return [float(value) for value in np.linalg.eigvalsh(trajectory.cov[index])[::-1]]
+    values: list[Any] = np.linalg.eigvalsh(trajectory.cov[index])[..., ::-1].tolist()
+    return values
 
 
 def _print_summary(screen: Console, run: Spec, trajectory: Trajectory, out: Path | None) -> None:
     screen.print(f"[bold]{run.name}[/]  {run.model.title}" + (f", {run.origin}" if run.origin else ""))
     star = "" if trajectory.t_star is None else f", t* = {trajectory.t_star:.10g}"
     screen.print(f"{trajectory.status}{star}: {trajectory.message}")
-    rows = table("t", "|mean|", "eigenvalues of the covariance, largest first")
+    where = ", at the last position" if trajectory.mean.ndim == 3 else ""
+    rows = table("t", f"|mean|{where}", f"eigenvalues of the covariance, largest first{where}")
     for index in _few(trajectory.t.size):
-        size = sum(float(x) ** 2 for x in trajectory.mean[index]) ** 0.5
-        values = _eigenvalues(trajectory, index)
+        mean, values = trajectory.mean[index], _eigenvalues(trajectory, index)
+        if where:
+            mean, values = mean[-1], values[-1]
+        size = sum(float(x) ** 2 for x in mean) ** 0.5
         shown = "  ".join(f"{value:.4g}" for value in values[:6]) + (" …" if len(values) > 6 else "")
         rows.add_row(f"{trajectory.t[index]:.6g}", f"{size:.4g}", shown)
     screen.print(rows)

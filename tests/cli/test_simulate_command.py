@@ -107,6 +107,16 @@ def test_solver_refusals_are_bad_input(
         assert word in done.stderr
 
 
+def test_positions_have_spectra_of_their_own(symflow_command: Any, examples: Path) -> None:
+    found = symflow_command("simulate", examples / "masked-linear.toml", "--json").json
+    assert (found["d"], found["positions"]) == (2, 4)
+    assert np.array(found["eigenvalues_last"]).shape == (4, 2)
+    assert (np.diff(found["eigenvalues_last"], axis=1) < 0).all()
+    shown = symflow_command("simulate", examples / "masked-linear.toml")
+    assert shown.code == 0
+    assert "at the last position" in shown.stdout
+
+
 def test_head_of_a_trained_transformer(symflow_command: Any, examples: Path) -> None:
     found = symflow_command("simulate", examples / "minilm-head.toml", "--json").json
     assert found["d"] == 384
