@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from symflow import claims as claims
+    from symflow import distances as distances
     from symflow import errors as errors
     from symflow.certify.recheck import replay as replay
     from symflow.certify.verdict import Verdict as Verdict
@@ -70,6 +71,7 @@ _HOME = {
     "clear_cache": "symflow.codegen.cache",
     "compile": "symflow.codegen.kernel",
     "ensemble": "symflow.integrate.ensemble",
+    "distances": "symflow",
     "errors": "symflow",
     "gaussian_closure": "symflow.derive.closure",
     "load_attention": "symflow.integrate.weights",
