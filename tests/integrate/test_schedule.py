@@ -63,6 +63,8 @@ def test_every_function_of_a_tape_is_evaluated_like_sympy():
 
 
 def test_a_parameter_is_never_evaluated_outside_of_the_run():
+    """N068."""
+
     def inside(t):
         if not 0.0 <= t <= 1e-4:
             raise AssertionError(f"evaluated at t = {t}")

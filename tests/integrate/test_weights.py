@@ -8,7 +8,9 @@ import sympy
 from safetensors.numpy import save_file
 
 from symflow.errors import InputError
-from symflow.integrate.weights import embedding_moments, load_attention, locate
+from symflow.integrate.embeddings import embedding_moments
+from symflow.integrate.tensors import locate
+from symflow.integrate.weights import load_attention
 
 H, K, D, WORDS = 2, 3, 6, 40
 
