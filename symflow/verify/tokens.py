@@ -29,7 +29,7 @@ REPLICATES = 24
 #: Tokens per cloud and position: a scaling looks at all pairs, a plain or normalised sum at each token.
 TOKENS, SCALED_TOKENS = 2000, 256
 #: Particles that move, Euler–Maruyama steps of the coarse run, and the tokens that the noise is tested with.
-PARTICLES, STEPS = 128, 4
+PARTICLES, STEPS = 256, 2
 
 
 def drift_of_tokens(statement: Statement, point: Point, rng: Any) -> list[Array]:
