@@ -196,6 +196,13 @@ def with_head(record, **change):
         ({"members": ["Z"]}, "'members'"),
         ({"extra": 1}, "exactly the keys"),
         ({"kernel": "x" * 3000}, "at most"),
+        # the weight is constant: tr(eye(2)) is two, and not the trace of a matrix of size one
+        ({"kernel": "1 + (tr(eye(2)) - 2)*exp(dot(x, A*y))"}, "the size 2 is not one"),
+        ({"prefactor": "norm2(eye(2))/2"}, "the size 2 is not one"),
+        ({"prefactor": "tr(zeros(3, 3)) + 1"}, "the size 3 is not one"),
+        ({"prefactor": "Max(1, 2)/2"}, "Max has no exact series"),
+        ({"prefactor": "tr(sum(A, d, A))"}, "sum has no exact series"),
+        ({"prefactor": "tr(sqrtm(A*A.T))"}, "sqrtm has no exact series"),
     ],
 )
 def test_a_forged_head_is_refused(records, change, reason):
@@ -362,3 +369,11 @@ def test_numbers_are_compared_exactly():
     for text in ("sqrt(-1)", "log(2)", "1/(1 + sqrt(2))", "exp(sqrt(2))", "sqrt(123456789123456789)", "V"):
         with pytest.raises(Rejected):
             exact_value(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["tr(eye(3))", "eye(1)", "2.T", "dot(1, 2)", "Max(1, 2)", "sum(1, 2, 3)", "inv(2)"]
+)
+def test_a_value_is_written_with_numbers_roots_and_exponentials(text):
+    with pytest.raises(Rejected, match="square roots and exponentials"):
+        exact_value(text)

@@ -86,10 +86,16 @@ def test_the_examples_of_the_literature_are_accepted(records):
     slow = hand_made(
         records,
         "l2-no-blow-up-any-k",
-        clock={"name": "t", "rhs": "1/3", "start": "0", "end": "1"},
-        solution=[["1", "1/2/(1 - t)"], ["1/2/(1 - t)", "1/(1 - t)**2"]],
+        clock={"name": "u", "rhs": "1/3", "start": "0", "end": "1"},
+        solution=[["1", "1/2/(1 - u)"], ["1/2/(1 - u)", "1/(1 - u)**2"]],
     )
     assert replay(slow).witness["blow-up time"] == "3"
+
+
+def test_another_clock_is_not_called_t(records):
+    for rhs, start in (("1/3", "0"), ("1", "1"), ("1 - t**2", "0")):
+        clock = {"name": "t", "rhs": rhs, "start": start, "end": "2"}
+        assert "only time itself" in refusal(hand_made(records, "low-rank-limit", clock=clock))
 
 
 # --- altered proofs ----------------------------------------------------------------------------------------

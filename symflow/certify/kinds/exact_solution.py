@@ -140,6 +140,8 @@ def _read(conjecture: Conjecture, proof: Any) -> _Curve:
         raise Rejected(f"'clock' has the keys {', '.join(sorted(_CLOCK_KEYS))}")
     name = clock["name"]
     check_names([name, conjecture.covariance, *conjecture.symbols, *sizes])
+    if name == "t" and (clock["rhs"], clock["start"]) != ("1", "0"):  # a witness writes the curve as Σ(t)
+        raise Rejected("only time itself, with right-hand side 1 and start 0, is called t")
     square = (sizes["d"], sizes["d"])
     solution = matrix_of(proof["solution"], square, lambda text: function_of(text, name), "the solution")
     end = None if clock["end"] is None else rational(clock["end"])

@@ -69,13 +69,16 @@ class ExactSeries:
 
     def call(self, name: str, arguments: list[Series]) -> Series:
         """Return a function of a series by its differential equation."""
-        (argument,) = arguments
-        solve = {"exp": self._exp, "tanh": self._tanh, "sin": self._sine, "cos": self._cosine}.get(name)
-        if name == "sqrt":
-            return self._root(argument)
+        solve = {
+            "exp": self._exp,
+            "tanh": self._tanh,
+            "sin": self._sine,
+            "cos": self._cosine,
+            "sqrt": self._root,
+        }.get(name)
         if solve is None:
             raise Rejected(f"{name} has no exact series")
-        return solve(argument)
+        return solve(*arguments)
 
     def _exp(self, s: Series) -> Series:
         return self._solve(exponential(s[0]), s, lambda found, n: found[n])

@@ -57,6 +57,9 @@ def evaluate(node: Node, values: Mapping[str, Any], arithmetic: Arithmetic) -> A
             return reduce(arithmetic.multiply, parts)
         case Power(base=base, exponent=exponent):
             return power(evaluate(base, values, arithmetic), exponent, arithmetic)
+        case Call(function="eye" | "zeros", arguments=arguments):
+            _require_size_one(arguments)
+            return arithmetic.number(int(node.function == "eye"))
         case Call(function=function, arguments=arguments):
             return _call(function, [evaluate(a, values, arithmetic) for a in arguments], arithmetic)
     raise Rejected(f"{type(node).__name__} has no value")
@@ -67,6 +70,13 @@ def power(base: Any, exponent: int, arithmetic: Arithmetic) -> Any:
     if exponent < 0:
         base = arithmetic.invert(base)
     return reduce(arithmetic.multiply, [base] * abs(exponent), arithmetic.number(1))
+
+
+def _require_size_one(sizes: tuple[Node, ...]) -> None:
+    """Refuse a size that is written as another number: ``tr(eye(2))`` is two whatever the sizes are."""
+    for size in sizes:
+        if isinstance(size, Number) and size.value != 1:
+            raise Rejected(f"the size {size.value} is not one")
 
 
 def _signed(sign: int, value: Any, arithmetic: Arithmetic) -> Any:
@@ -86,8 +96,6 @@ def _call(name: str, arguments: list[Any], arithmetic: Arithmetic) -> Any:
             return arguments[0]
         case "inv":
             return arithmetic.invert(arguments[0])
-        case "eye" | "zeros":
-            return arithmetic.number(1 if name == "eye" else 0)
         case "sigmoid":
             minus = _signed(-1, arguments[0], arithmetic)
             growth = arithmetic.add(arithmetic.number(1), arithmetic.call("exp", [minus]))

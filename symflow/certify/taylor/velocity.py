@@ -9,7 +9,7 @@ from functools import reduce
 from math import factorial
 from typing import Any
 
-from symflow.algebra.text.syntax import Name, Node, read
+from symflow.algebra.text.syntax import Call, Name, Node, Transposed, read
 from symflow.certify.propositions.velocity import StatedHead, StatedVelocity
 from symflow.certify.taylor import exact
 from symflow.certify.taylor.enclosed import EnclosedSeries, integrated
@@ -139,12 +139,14 @@ def exact_value(text: str) -> exact.Coefficient:
 
 
 def _closed(node: Node) -> Node:
-    """Return a tree that contains no name; a name would read as a size."""
+    """Return a tree of numbers, square roots and exponentials; a name would read as a size."""
     pending: list[Any] = [node]
     while pending:
         part = pending.pop()
         if isinstance(part, Name):
             raise Rejected(f"the value contains the name {part.name}")
+        if isinstance(part, Transposed) or (isinstance(part, Call) and part.function not in ("exp", "sqrt")):
+            raise Rejected("the value contains something else than numbers, square roots and exponentials")
         if isinstance(part, Node):
             pending += vars(part).values()
         elif isinstance(part, tuple):
