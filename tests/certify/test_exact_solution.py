@@ -159,7 +159,8 @@ def test_a_blow_up_does_not_refute_that_there_is_one(records):
     proof["clock"] = {"name": "t", "rhs": "1", "start": "0", "end": None}
     assert "pole before the end" in refusal(records["blow-up-criterion"] | {"proof": proof})
     # a clock that slows down before the pole is another equation
-    proof["clock"] = {"name": "t", "rhs": "1 - 2*t", "start": "0", "end": "1/2"}
+    proof["clock"] = {"name": "u", "rhs": "1 - 2*u", "start": "0", "end": "1/2"}
+    proof["solution"] = [["1/(1 - 2*u)", "0"], ["0", "1/(1 - 2*u)"]]
     assert "does not solve" in refusal(records["blow-up-criterion"] | {"proof": proof})
 
 
