@@ -105,3 +105,6 @@ class FamilySum(MatrixExpr):  # type: ignore[misc]  # SymPy is untyped
         """Return the sum with its summand evaluated; a sum of zeros is zero."""
         body = self.body.doit(**hints) if hints.get("deep", True) else self.body
         return ZeroMatrix(*body.shape) if body.is_ZeroMatrix else FamilySum(body, self.members, self.count)
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"sum_h({printer._print(self.body)})"

@@ -10,10 +10,9 @@ from typing import Any, TextIO
 
 import click
 
+from symflow.cli._codes import BAD_INPUT, FAILED, INTERRUPTED
 from symflow.cli._output import print_json
-from symflow.errors import InputError, SymflowError
-
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+from symflow.errors import ClosureUndecided, InputError, SymflowError
 
 
 class SymflowGroup(click.Group):
@@ -45,6 +44,8 @@ def _run(run: Any, arguments: list[str], prog_name: str | None, extra: dict[str,
         return _fail(arguments, "UsageError", f"{place}{error.format_message()} See --help.", BAD_INPUT)
     except click.ClickException as error:
         return _fail(arguments, type(error).__name__, error.format_message(), error.exit_code)
+    except ClosureUndecided as error:  # not the fault of the input
+        return _fail(arguments, type(error).__name__, str(error), FAILED)
     except InputError as error:
         return _fail(arguments, type(error).__name__, str(error), BAD_INPUT)
     except SymflowError as error:

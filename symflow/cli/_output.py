@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +45,19 @@ def table(*columns: str, title: str | None = None) -> Table:
     for column in columns:
         result.add_column(column, overflow="fold")
     return result
+
+
+def indented(label: str, text: str) -> Padding:
+    """Return a paragraph with a label in the margin."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=10, style="dim")
+    grid.add_column(overflow="fold")
+    grid.add_row(label, Text(text))
+    return Padding(grid, (0, 0, 0, 2))
 
 
 def print_json(data: Mapping[str, Any]) -> None:

@@ -46,9 +46,9 @@ def resolve(text: str) -> Target:
 
         spec = load_spec(text)
         return Target(spec.name, spec.model, frozenset(spec.parameters) or None, spec)
-    from symflow.models.registry import attention_model
+    from symflow.models.registry import model_named
 
-    return Target(text, attention_model(text)())
+    return Target(text, model_named(text))
 
 
 def _looks_like_a_path(text: str) -> bool:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from symflow.cli._output import console, json_option, print_json, progress, table
+from symflow.cli._output import console, indented, json_option, print_json, progress, table
 from symflow.cli._plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.padding import Padding
 
     from symflow.certify.certificate import Certificate
     from symflow.certify.recheck import Replay
@@ -44,21 +43,8 @@ def _print_claims(out: Console, rows: tuple[ClaimRow, ...]) -> None:
         out.print(f"[bold]{escape(row.id)}[/]  {row.status}{escape(reference)}")
         rest = (("as quoted", row.quoted), ("what holds", row.holds), ("given", row.hypotheses))
         for label, text in (*rest, ("witness", row.witness), ("replay", row.command)):
-            out.print(_indented(label, plain(text) if label != "replay" else text))
+            out.print(indented(label, plain(text) if label != "replay" else text))
         out.print()
-
-
-def _indented(label: str, text: str) -> Padding:
-    """Return a paragraph with a label in the margin."""
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=10, style="dim")
-    grid.add_column(overflow="fold")
-    grid.add_row(label, Text(text))
-    return Padding(grid, (0, 0, 0, 2))
 
 
 @click.command()
@@ -108,9 +94,9 @@ def _print_verdict(out: Console, verdict: Verdict, model: str | None) -> None:
     out.print(f"[bold]{escape(verdict.claim)}[/]{escape(about)}: [bold]{verdict.status}[/]")
     for label, text in (("reason", verdict.reason), ("scope", verdict.scope), ("method", verdict.method)):
         if text:
-            out.print(_indented(label, text))
+            out.print(indented(label, text))
     if verdict.witness is not None:
-        out.print(_indented("witness", str(verdict.witness)))
+        out.print(indented("witness", str(verdict.witness)))
     _print_lemmas(out, verdict.assumes)
 
 
@@ -118,7 +104,7 @@ def _print_lemmas(out: Console, names: tuple[str, ...]) -> None:
     from symflow.certify import LEMMAS
 
     for name in names:
-        out.print(_indented("assumes", f"{LEMMAS[name].title}: {LEMMAS[name].citation}"))
+        out.print(indented("assumes", f"{LEMMAS[name].title}: {LEMMAS[name].citation}"))
 
 
 def _say_where(asked: Path | None, written: Path | None) -> None:
@@ -166,5 +152,5 @@ def _print_replay(out: Console, stored: Certificate, outcome: Replay) -> None:
         out.print(f"rejected: {outcome.reason}", markup=False, style="bold red")
         return
     out.print(f"accepted: {stored.claim} is {stored.status}", markup=False, style="bold")
-    out.print(_indented("scope", stored.scope))
+    out.print(indented("scope", stored.scope))
     _print_lemmas(out, outcome.assumes)

@@ -11,6 +11,11 @@ import pkgutil
 from symflow.errors import InputError
 from symflow.models import attention
 from symflow.models.attention.model import AttentionModel
+from symflow.models.combinators.masked import Masked
+from symflow.models.combinators.multihead import MultiHead
+
+#: What models are composed to, by the first word of the name.
+COMBINATORS: dict[str, type[Masked] | type[MultiHead]] = {"multihead": MultiHead, "masked": Masked}
 
 
 @functools.cache
@@ -51,3 +56,36 @@ def attention_model(name: str) -> type[AttentionModel]:
         suggestion = f" Did you mean {hint[0]!r}?" if hint else ""
         raise InputError(f"model {name!r} is unknown.{suggestion} Shipped models: {', '.join(models)}")
     return models[name]
+
+
+def model_named(name: str) -> AttentionModel:
+    """Return the model whose ``name`` this is: a shipped variant, or a composition of one.
+
+    Raises
+    ------
+    InputError
+        If there is none, or what it names cannot be composed.
+
+    Examples
+    --------
+    >>> model_named("masked-multihead-linear").name
+    'masked-multihead-linear'
+    """
+    combinator, _, rest = name.partition("-")
+    if rest and combinator in COMBINATORS:
+        return COMBINATORS[combinator](model_named(rest))
+    return attention_model(name)()
+
+
+def compositions() -> dict[str, AttentionModel]:
+    """Return every shipped variant with several heads, and under a causal mask, by name.
+
+    Examples
+    --------
+    >>> len(compositions()) == 2 * len(attention_models())
+    True
+    """
+    models = [
+        combine(variant()) for combine in COMBINATORS.values() for variant in attention_models().values()
+    ]
+    return {model.name: model for model in models}

@@ -92,6 +92,74 @@ def test_derive_of_a_spec_file_uses_its_parameters(
     assert {"Q", "K", "V", "bq"} <= set(symflow_command("derive", spec, "--json").json["parameters"])
 
 
+def test_list_says_what_is_closed(symflow_command: Any) -> None:
+    found = {row["name"]: row for row in symflow_command("list", "--json").json["models"]}
+    closed = {name for name, row in found.items() if row["gaussians"] == "closed"}
+    assert closed == {"l2", "linear", "sinkhorn", "softmax"}
+    assert {name for name, row in found.items() if row["composed"]["masked"] == "closed"} == {"linear"}
+    assert {row["composed"]["masked"] for row in found.values()} == {"closed", "not closed", "undecided"}
+
+
+@pytest.mark.parametrize("name", ["linear", "sinkhorn", "multihead-softmax", "masked-linear"])
+@pytest.mark.parametrize("form", ["latex", "html", "sympy", "json"])
+def test_every_closed_variant_in_every_format(symflow_command: Any, name: str, form: str) -> None:
+    done = symflow_command("derive", name, "--format", form)
+    assert done.code == 0
+    assert {"latex": r"\documentclass", "html": "<math", "sympy": "cov_rhs = ", "json": '"closed": true'}[
+        form
+    ] in done.stdout
+
+
+def test_sympy_text_of_heads_and_positions_rebuilds_the_equations(symflow_command: Any) -> None:
+    from symflow.algebra.words import identical
+    from symflow.derive.closure import gaussian_closure
+    from symflow.models.registry import model_named
+
+    for name in ("multihead-softmax", "masked-linear"):
+        names: dict[str, Any] = {}
+        exec(symflow_command("derive", name, "--format", "sympy").stdout, names)  # what a user does with it
+        derivation = gaussian_closure(model_named(name))
+        assert identical(names["cov_rhs"], derivation.cov_rhs)
+        assert ("summand_of_M2" in names) == (name == "masked-linear")
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "unnormalised", "masked-softmax"])
+def test_what_does_not_close_is_a_document_with_a_witness_and_exit_code_2(
+    symflow_command: Any, tmp_path: Path, name: str
+) -> None:
+    machine = symflow_command("derive", name, "--json")
+    assert machine.code == 2
+    assert machine.json["closed"] is False
+    assert machine.json["error"] == "NotGaussianPreserving"
+    assert machine.json["checked"] is True
+    assert machine.json["witness"]["exact"] is True
+    assert machine.json["witness"]["value"] in machine.json["message"]
+    assert len(machine.stderr.strip().splitlines()) == 1
+    for form, part in (("latex", r"\neq 0"), ("html", "No Gaussian closure")):
+        assert part in symflow_command("derive", name, "--format", form).stdout
+    written = symflow_command("derive", name, "--format", "html", "--out", tmp_path)
+    assert written.code == 2
+    assert "<math" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+    shown = symflow_command("derive", name)
+    assert "Gaussians are not preserved" in shown.stdout
+    assert symflow_command("derive", name, "--format", "sympy").stdout.strip() == ""
+
+
+def test_an_open_question_has_exit_code_1(symflow_command: Any) -> None:
+    done = symflow_command("derive", "masked-sinkhorn", "--json")
+    assert done.code == 1
+    assert done.json["error"] == "ClosureUndecided"
+
+
+def test_derive_of_every_example(symflow_command: Any, examples: Path) -> None:
+    for path in sorted(examples.glob("*.toml")):
+        if path.stem == "minilm-head":
+            continue  # a trained transformer, tested by simulate
+        found = symflow_command("derive", path, "--json")
+        assert found.code == 0, path
+        assert found.json["closed"] is True
+
+
 def test_derive_refuses_a_score_that_is_not_quadratic(symflow_command: Any, tmp_path: Path) -> None:
     spec = tmp_path / "quartic.toml"
     spec.write_text('[model]\nscore = "dot(x, y) - dot(y, y)*dot(y, y)"\n')

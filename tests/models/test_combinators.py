@@ -67,3 +67,9 @@ def test_a_layer_must_not_take_the_name_of_a_parameter():
 def test_an_unknown_sign_is_refused(sign):
     with pytest.raises(InputError, match="sign"):
         Softmax(sign=sign)
+
+
+def test_a_mask_belongs_around_all_heads():
+    with pytest.raises(InputError, match="mask all heads together"):
+        MultiHead(Masked(Linear()))
+    assert Masked(MultiHead(Linear())).statement().positions is not None

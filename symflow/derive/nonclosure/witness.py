@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sympy import Expr, Rational
 
@@ -87,6 +88,20 @@ class Witness:
         if h is not None:
             return f"Γ({x + h}) − 2Γ({x}) + Γ({x - h})"
         return f"Γ{chr(8242) * self.order}({x})" if self.order < 4 else f"Γ⁽{_raised(self.order)}⁾({x})"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the witness as text and numbers that JSON can hold; exact numbers are text."""
+        return {
+            "dimension": self.dimension,
+            "parameters": {name: str(value) for name, value in self.parameters},
+            "laws": [{"mean": str(law.mean), "variance": str(law.variance)} for law in self.laws],
+            "weights": [str(weight) for weight in self.weights],
+            "point": str(self.point),
+            "order": self.order,
+            "step": None if self.step is None else str(self.step),
+            "value": self._value(),
+            "exact": self.exact,
+        }
 
     def to_latex(self) -> str:
         r"""Return the witness as LaTeX text with one displayed equation."""

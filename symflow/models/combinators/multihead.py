@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from symflow.errors import InputError
 from symflow.models.attention.model import FAMILY, AttentionModel, Shapes
+from symflow.models.combinators.masked import Masked
 
 if TYPE_CHECKING:
     from symflow.models.statement import Statement
@@ -82,6 +83,8 @@ class MultiHead(AttentionModel):
             where = f"heads[{index}]" if several else "heads"
             if not isinstance(model, AttentionModel) or isinstance(model, MultiHead):
                 raise InputError(f"{where} must be an attention model of one head such as Softmax()")
+            if isinstance(model, Masked):
+                raise InputError(f"{where} is masked; mask all heads together: Masked(MultiHead(...))")
             if model != models[0]:
                 raise InputError(f"{where} differs from heads[0]; heads share one mechanism and one scale")
             if model.feed_forward or not model.noise.is_zero or model.sign != 1:

@@ -1,0 +1,3 @@
+"""Exit codes."""
+
+SUCCESS, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
