@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from symflow.integrate.ensemble import ensemble as ensemble
     from symflow.integrate.ensemble_result import Ensemble as Ensemble
     from symflow.integrate.gaussian import Gaussian as Gaussian
+    from symflow.integrate.network import gaussian_flow_through as gaussian_flow_through
     from symflow.integrate.solve import solve as solve
     from symflow.integrate.trajectory import Trajectory as Trajectory
     from symflow.integrate.weights import load_attention as load_attention
@@ -74,6 +75,7 @@ _HOME = {
     "distances": "symflow",
     "errors": "symflow",
     "gaussian_closure": "symflow.derive.closure",
+    "gaussian_flow_through": "symflow.integrate.network",
     "load_attention": "symflow.integrate.weights",
     "load_spec": "symflow.spec",
     "long_time": "symflow.longtime.entry",
@@ -108,6 +110,7 @@ __all__ = [
     "ensemble",
     "errors",
     "gaussian_closure",
+    "gaussian_flow_through",
     "load_attention",
     "load_spec",
     "long_time",
