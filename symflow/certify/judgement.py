@@ -18,9 +18,27 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "definite": (("matrix",), "{matrix} ≻ 0"),
     "invertible": (("matrix",), "{matrix} is invertible"),
     "norm": (("matrix", "bound"), "|{matrix}| ≤ {bound} (spectral norm)"),
-    "tilted-mean": (
-        ("value", "score", "mean"),
-        "∫ ({value}) e^s dμ / ∫ e^s dμ = {mean} for every x, with s = {score}, both integrals finite",
+    "principal-root": (("matrix",), "{matrix} has no eigenvalue in (−∞, 0], and so a principal square root"),
+    "softmax-average": (
+        ("average", "value", "score"),
+        (
+            "{average} = ∫ ({value}) e^s dμ / ∫ e^s dμ, μ = N(mean, covariance), where both integrals are "
+            "finite, s = {score}"
+        ),
+    ),
+    "sinkhorn-average": (
+        ("average", "value", "score"),
+        (
+            "{average} = ∫ ({value}) k dμ for μ-almost every x, μ = N(mean, covariance), k = a(x) e^s b(y) "
+            "with ∫ k dμ = 1 in both tokens, s = {score}"
+        ),
+    ),
+    "kernel-average": (
+        ("average", "value", "weight"),
+        (
+            "{average} = ∫ ({value}) ({weight}) dμ, μ = N(mean, covariance); under a causal mask the sum "
+            "over the positions up to the own one of their weights times this integral"
+        ),
     ),
     "local-flow": (
         ("mean_rhs", "cov_rhs"),
@@ -34,17 +52,17 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
         ),
     ),
     "gaussian-solution": (
-        ("score", "value", "output", "mean_rhs", "cov_rhs"),
+        ("velocity", "diffusion", "mean_rhs", "cov_rhs"),
         (
             "N(mean(t), covariance(t)) with mean' = {mean_rhs}, covariance' = {cov_rhs} solves the transport "
-            "equation of the velocity ({output}) + average of ({value}) with weight e^s, s = {score}"
+            "equation ∂μ/∂t + div(μ Γ) = ({diffusion}) Δμ of the velocity Γ = {velocity}"
         ),
     ),
     "constant-rank": (
-        ("score", "value", "output", "mean_rhs", "cov_rhs"),
+        ("velocity", "mean_rhs", "cov_rhs"),
         (
             "the rank of covariance(t), covariance' = {cov_rhs}, is constant along the Gaussian solution "
-            "with mean' = {mean_rhs}, velocity ({output}) + average of ({value}) with weight e^s, s = {score}"
+            "with mean' = {mean_rhs}, velocity {velocity}"
         ),
     ),
     "flow-derivative": (
@@ -136,7 +154,10 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
 
 #: fields that hold scalars; every other field except the two sides of an equality holds a matrix
 SCALAR_FIELDS = frozenset(
-    ("scalar", "bound", "score", "functional", "derivative", "rate", "strength", "scale")
+    (
+        *("scalar", "bound", "score", "weight", "diffusion", "functional", "derivative"),
+        *("rate", "strength", "scale"),
+    )
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sympy import Add, Inverse, MatAdd, MatMul, MatPow, Mul, Pow, Trace, Transpose
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.text.syntax import Call, Node, Power, Product, Sum, Transposed, read
 from symflow.errors import CertificateError
 
@@ -129,7 +130,7 @@ def _combine(expr: Any, parts: list[_Extent]) -> _Extent:
         return _Extent(1 + parts[0].terms * parts[0].denominator, parts[0].letters)
     if isinstance(expr, (Pow, MatPow)) and expr.exp.is_Rational:
         return _raise(expr, parts[0])
-    if isinstance(expr, (Trace, Transpose)):
+    if isinstance(expr, (Trace, Transpose, FamilySum)):
         return parts[0]
     return _Extent(1, 0 if expr.is_Number else 1)
 

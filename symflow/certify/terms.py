@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sympy import (
@@ -24,6 +26,7 @@ from sympy import (
     Symbol,
     Trace,
     Transpose,
+    Tuple,
     ZeroMatrix,
     cos,
     erf,
@@ -35,6 +38,7 @@ from sympy import (
 )
 from sympy.core.symbol import Str
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.grammar import Operations, parse_with_operations
 from symflow.algebra.symbols import dimension, matrix
 from symflow.algebra.words import NormalForm, normal_form
@@ -45,10 +49,12 @@ from symflow.errors import InputError
 #: functions of the grammar that are finite and smooth on the whole real line
 _SMOOTH = frozenset(("exp", "sin", "cos", "tanh", "erf", "sigmoid"))
 
-#: node types that are real and smooth where the inverses exist; powers of scalars are looked at apart
+#: node types that are real and smooth where the inverses and roots exist; powers of scalars and sums over a
+#: family are looked at apart
 _ADMITTED = (
     *(Rational, type(E), type(pi), Symbol, Str, Add, Mul),
     *(MatrixSymbol, Identity, ZeroMatrix, MatAdd, MatMul, Transpose, Inverse, MatPow, Trace),
+    *(FamilySum, Tuple),
     *(exp, sin, cos, tanh, erf),
 )
 
@@ -57,8 +63,16 @@ class Rejected(Exception):
     """A line does not follow; the message says why."""
 
 
+@dataclass(frozen=True)
+class FamilyOfHeads:
+    """Names that stand for the h-th of ``count`` matrices or vectors."""
+
+    members: frozenset[str]
+    count: str
+
+
 class Terms:
-    """Symbols with shapes, definitions made along the way, and inverses proved to exist.
+    """Symbols with shapes, definitions made along the way, inverses and roots proved to exist.
 
     Parameters
     ----------
@@ -68,12 +82,22 @@ class Terms:
         Scalars that the claim assumes ``"nonnegative"`` or ``"positive"``.
     symmetric : tuple of str
         Matrices that the claim takes symmetric.
+    families : tuple of FamilyOfHeads
+        Names over which sums may run.
+    depending : Mapping of str to frozenset of str
+        Symbols that are functions of other ones, which the claim does not write out.
     """
 
     def __init__(
-        self, shapes: Mapping[str, tuple[str, ...]], signs: Mapping[str, str], symmetric: tuple[str, ...] = ()
+        self,
+        shapes: Mapping[str, tuple[str, ...]],
+        signs: Mapping[str, str],
+        symmetric: tuple[str, ...] = (),
+        families: tuple[FamilyOfHeads, ...] = (),
+        depending: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
-        sizes = sorted({size for shape in shapes.values() for size in shape if not is_fixed_size(size)})
+        written = {size for shape in shapes.values() for size in shape if not is_fixed_size(size)}
+        sizes = sorted(written | {family.count for family in families})
         check_names([*shapes, *sizes])
         self.symbols: dict[str, Any] = {size: dimension(size) for size in sizes}
         self.symbols |= {
@@ -81,8 +105,11 @@ class Terms:
         }
         self.signs = dict(signs)
         self.symmetric = tuple(self.symbols[name] for name in symmetric)
+        self.families = families
         self.definitions: dict[str, Any] = {}
         self.invertible: list[Any] = []
+        self.rooted: list[Any] = []
+        self._depending = dict(depending)
         self._defined: set[str] = set()
         # symbols are only ever added, so a text keeps its meaning
         self._read: dict[str, tuple[Any, Operations]] = {}
@@ -113,14 +140,20 @@ class Terms:
         self.symbols[name] = matrix(name, *value.shape) if is_matrix(value) else Symbol(name, real=True)
         self.definitions[name] = value
 
+    @property
+    def abbreviations(self) -> frozenset[str]:
+        """Names that hide others: definitions, and symbols that are functions of other ones."""
+        return frozenset((*self.definitions, *self._depending))
+
     def depends_on(self, expr: Any) -> frozenset[str]:
-        """Return the names in ``expr``, definitions included down to their bottom."""
+        """Return the names in ``expr``, abbreviations included down to their bottom."""
         names: set[str] = set()
         pending = [symbol.name for symbol in expr.free_symbols]
         while pending:
             name = pending.pop()
             if name not in names:
                 names.add(name)
+                pending += self._depending.get(name, ())
                 if name in self.definitions:
                     pending += [symbol.name for symbol in self.definitions[name].free_symbols]
         return frozenset(names)
@@ -151,6 +184,10 @@ class Terms:
         """Record that the square matrix ``expr`` is invertible."""
         self.invertible.append(expr)
 
+    def grant_root(self, expr: Any) -> None:
+        """Record that the square matrix ``expr`` has a principal square root."""
+        self.rooted.append(expr)
+
     def require_defined(self, text: str) -> None:
         """Refuse a text with a part that is not known to be real, finite and smooth in its symbols.
 
@@ -161,7 +198,9 @@ class Terms:
         expr, operations = self._parse(text)
         for name, arguments in operations:
             if name == "inv":
-                self._require_inverse(arguments[0])
+                self._require_granted(arguments[0], self.invertible, "inverse", "invertible")
+            elif name == "sqrtm":
+                self._require_granted(arguments[0], self.rooted, "root", "one that has a principal root")
             elif name in ("/", "sqrt"):
                 self._require_positive(arguments[0], rational=name == "/")
             elif name not in _SMOOTH:
@@ -169,16 +208,25 @@ class Terms:
         for node in preorder_traversal(expr):
             if isinstance(node, Pow):
                 self._require_power(node)
+            elif isinstance(node, FamilySum):
+                self._require_family(node)
             elif not isinstance(node, _ADMITTED):
                 raise Rejected(
                     f"{type(node).__name__} in '{text}' is not known to be real, finite and smooth"
                 )
         self._defined.add(text)
 
-    def _require_inverse(self, base: Any) -> None:
+    def _require_granted(self, base: Any, granted: list[Any], what: str, shown: str) -> None:
         forms = (base, transposed(base))
-        if not any(self.same(form, known) for known in self.invertible for form in forms):
-            raise Rejected(f"the inverse of {base} appears before that was shown to be invertible")
+        if not any(self.same(form, known) for known in granted for form in forms):
+            raise Rejected(f"the {what} of {base} appears before that was shown to be {shown}")
+
+    def _require_family(self, node: FamilySum) -> None:
+        """Refuse a sum over names that are no family of the claim, and a sum of sums."""
+        names = {member.name for member in node.members}
+        known = any(names <= f.members and node.count == self.symbols[f.count] for f in self.families)
+        if not known or node.body.has(FamilySum):
+            raise Rejected(f"{node} does not run over the heads of one family of the claim")
 
     def _require_power(self, node: Any) -> None:
         if not (node.exp.is_Integer and node.exp >= 0):
@@ -260,10 +308,24 @@ def transposed(expr: Any) -> Any:
 
 
 def substitute(expr: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
-    """Replace symbols one after the other."""
+    """Replace symbols one after the other; refuses what a sum over a family would take for its own."""
     for symbol, value in pairs:
-        expr = expr.xreplace({symbol: value}) if symbol in expr.free_symbols else expr
+        if symbol not in expr.free_symbols:
+            continue
+        names = {symbol, *value.free_symbols}
+        if any(names.intersection(node.members) for node in expr.atoms(FamilySum)):
+            raise Rejected(f"{symbol} = {value} cannot be put into a sum over {symbol} or a part of {value}")
+        expr = expr.xreplace({symbol: value})
     return expr
+
+
+def loose_names(expr: Any) -> frozenset[str]:
+    """Return the names in ``expr`` that no sum over a family binds."""
+    if isinstance(expr, FamilySum):
+        return loose_names(expr.body) - {member.name for member in expr.members}
+    if is_symbol(expr):
+        return frozenset((expr.name,))
+    return frozenset().union(*(loose_names(part) for part in expr.args))
 
 
 def is_symbol(expr: Any) -> bool:

@@ -84,5 +84,8 @@ def _prove(derivation: Derivation, claim: str, rank: bool) -> Certificate:
     if flow.covariance is None:
         raise ClosureUndecided(f"{flow.name}: the derivation has no velocity gradient")
     (mean, covariance), (mean_rhs, cov_rhs) = flow.states, flow.drift
-    system = System(mean, covariance, mean_rhs, cov_rhs, flow.covariance.velocity_gradient)
+    structure = flow.covariance
+    system = System(
+        mean, covariance, mean_rhs, cov_rhs, structure.velocity_gradient, structure.diffusion, flow.chain
+    )
     return prove_gaussian_preservation(derivation.statement, system, claim, rank=rank)

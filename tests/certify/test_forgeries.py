@@ -256,7 +256,7 @@ LARGE = {
 def test_a_text_that_stands_for_too_much_is_refused_at_once(record, name):
     score = f"dot(x, A*y) + {LARGE[name]}"
     record["statement"]["symbols"] |= {letter: [] for letter in "abce"}
-    record["statement"]["score"] = score
+    record["statement"]["heads"][0]["kernel"] = f"exp({score})"
     record["proof"]["lines"][0]["conclusion"] |= {"left": score, "right": score}
     start = time.process_time()
     reason = refusal(record)

@@ -109,11 +109,39 @@ def edited(record, *path, to):
     return changed
 
 
+def head(**changes):
+    """Change the only head."""
+    return lambda heads: [{**heads[0], **changes}]
+
+
 STATEMENT_EDITS = {
-    "another score": ("score", lambda text: text.replace("A", "A.T")),
-    "score scaled": ("score", lambda text: f"2*({text})"),
-    "cubic score": ("score", lambda text: f"{text} + norm2(y)*dot(x, y)"),
-    "another value": ("value", "2*V*y"),
+    "another score": ("heads", head(kernel="exp(dot(x, A*y))")),
+    "score scaled": ("heads", head(kernel="exp(2*dot(x, A.T*y))")),
+    "cubic score": ("heads", head(kernel="exp(dot(x, A.T*y) + norm2(y)*dot(x, y))")),
+    "a kernel that is no exponential": ("heads", head(kernel="dot(x, A.T*y)")),
+    "another value": ("heads", head(value="2*V*y")),
+    "a value in the query": ("heads", head(value="V*y + x")),
+    "a scalar value": ("heads", head(value="dot(y, y)")),
+    "another factor": ("heads", head(prefactor="2")),
+    "a factor in the query": ("heads", head(prefactor="dot(x, x)")),
+    "another normalisation": ("heads", head(normalise="none")),
+    "another scaling": ("heads", head(normalise="sinkhorn")),
+    "an unknown normalisation": ("heads", head(normalise="rows")),
+    "several heads": ("heads", head(members=["A", "V"], count="H")),
+    "members without a number": ("heads", head(members=["A", "V"])),
+    "a number without members": ("heads", head(count="H")),
+    "a second head": ("heads", lambda heads: [*heads, {**heads[0], "average": "m2"}]),
+    "the same average twice": ("heads", lambda heads: heads * 2),
+    "no head": ("heads", []),
+    "an average that is a parameter": ("heads", head(average="V")),
+    "a layer": ("output", "V*x"),
+    "an output in the key": ("output", "V*y"),
+    "an output in the average": ("output", "m"),
+    "noise": ("diffusion", "1"),
+    "noise in the state": ("diffusion", "tr(Sigma)"),
+    "noise that is a matrix": ("diffusion", "0*V"),
+    "positions": ("positions", {"second": "M2", "first": "M1", "mass": "M0"}),
+    "unknown positions": ("positions", {"second": "M2"}),
     "an output": ("output", "alpha"),
     "sign of the covariance equation": ("cov_rhs", lambda text: f"-({text})"),
     "sign of the mean equation": ("mean_rhs", lambda text: f"-({text})"),
@@ -121,7 +149,6 @@ STATEMENT_EDITS = {
     "an inverse that cancels": ("mean_rhs", lambda text: text.replace("V*", "V*inv(A)*A*", 1)),
     "a quotient that cancels": ("mean_rhs", lambda text: f"0*tr(A)/tr(A)*alpha + {text}"),
     "transpose lost": ("cov_rhs", "2*V*Sigma*A*Sigma"),
-    "another normalisation": ("normalise", "none"),
     "shape of a parameter": ("symbols", {"A": ["d", "d"], "V": ["k", "d"]}),
     "a parameter lost": ("symbols", {"A": ["d", "d"]}),
     "a forged domain": ("domain", "A + A.T"),
@@ -271,6 +298,7 @@ def same_meaning(record, changed, path):
         "F": ["d", "d"],
         "z": ["d"],
         "zeta": ["d"],
+        "m": ["d"],
     }
     terms = Terms({**symbols, **own}, record["statement"]["signs"])
     try:

@@ -13,10 +13,20 @@ STATEMENT = {
     "key": "y",
     "mean": "alpha",
     "covariance": "Sigma",
-    "score": "dot(x, A*y) + dot(y, M*y)/2",
-    "value": "V*y",
+    "heads": [
+        {
+            "average": "m",
+            "kernel": "exp(dot(x, A*y) + dot(y, M*y)/2)",
+            "value": "V*y",
+            "normalise": "softmax",
+            "prefactor": "1",
+            "members": [],
+            "count": None,
+        }
+    ],
     "output": "zeros(d, 1)",
-    "normalise": "softmax",
+    "diffusion": "0",
+    "positions": None,
     "symbols": {
         "A": ["d", "d"],
         "M": ["d", "d"],
@@ -274,25 +284,14 @@ def test_a_negative_bound_is_no_bound():
 @pytest.mark.parametrize("name", [*LEMMAS, "rank-of-congruence"])
 def test_a_lemma_without_its_hypotheses_gives_nothing(name):
     conclusions = {
-        "gaussian-integral": ("tilted-mean", "V*y", STATEMENT["score"], "V*alpha"),
+        "gaussian-integral": ("equal", "m", "V*alpha"),
+        "gaussian-moments": ("equal", "m", "V*alpha"),
+        "gaussian-scaling": ("equal", "m", "V*alpha"),
         "cauchy-lipschitz": ("local-flow", STATEMENT["mean_rhs"], STATEMENT["cov_rhs"]),
         "liouville": ("congruence", STATEMENT["cov_rhs"], "V"),
-        "affine-pushforward": (
-            "gaussian-solution",
-            STATEMENT["score"],
-            "V*y",
-            "zeros(d, 1)",
-            "V*alpha",
-            "V*Sigma",
-        ),
-        "rank-of-congruence": (
-            "constant-rank",
-            STATEMENT["score"],
-            "V*y",
-            "zeros(d, 1)",
-            "V*alpha",
-            "V*Sigma",
-        ),
+        "affine-pushforward": ("gaussian-solution", "m", "0", "V*alpha", "V*Sigma"),
+        "linear-diffusion": ("gaussian-solution", "m", "1", "V*alpha", "V*Sigma"),
+        "rank-of-congruence": ("constant-rank", "m", "V*alpha", "V*Sigma"),
     }
     rule = LEMMAS[name].rule if name in LEMMAS else rules()[name]
     given = dict.fromkeys(rule.arguments, "V") | {key: ["1"] for key in rule.lists}
@@ -342,7 +341,7 @@ def test_text_that_cannot_be_read_is_a_rejection(text):
 def test_every_rule_refuses_every_wrong_relation():
     for name, rule in rules().items():
         given = dict.fromkeys(rule.arguments, "A") | {key: ["1"] for key in rule.lists}
-        assert refused(line("1", name, ("tilted-mean", "V*y", STATEMENT["score"], "V*alpha"), **given)), name
+        assert refused(line("1", name, ("kernel-average", "m", "V*y", "a"), **given)), name
 
 
 def test_norms_of_quotients():

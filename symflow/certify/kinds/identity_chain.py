@@ -147,6 +147,8 @@ class _Chain:
         rule.check(Inference(self._terms, self._goal.variables, conclusion, premises, arguments))
         if conclusion.relation == "invertible":
             self._terms.grant_inverse(conclusion["matrix"])
+        if conclusion.relation == "principal-root":
+            self._terms.grant_root(conclusion["matrix"])
         if line.rule in LEMMAS and line.rule not in self._assumes:
             self._assumes.append(line.rule)
         return conclusion

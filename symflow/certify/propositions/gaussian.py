@@ -1,50 +1,51 @@
-r"""Propositions about softmax-normalised attention on Gaussians.
+r"""Propositions about attention that keeps Gaussians Gaussian.
 
-The statement of a certificate is a record with the keys of :data:`_KEYS`: the model (score, value, output,
-normalisation, all text of the small grammar), the shapes of its symbols, the signs that scalars are assumed
-to have, the claimed system
+The statement of a certificate is a record with the keys of :data:`_KEYS`: the model (heads, what is added to
+them, diffusion, positions of a causal mask, all text of the small grammar), the shapes of its symbols, the
+signs that scalars are assumed to have, the claimed system
 
 .. math:: \alpha' = b(\alpha, \Sigma), \qquad \Sigma' = R(\alpha, \Sigma),
 
 and the domain: every covariance, or those with :math:`\lambda_{\max}(\Sigma^{1/2} C \Sigma^{1/2}) < 1`,
-where C is the second derivative of the score in the key.
+where C is the second derivative of the score of a head in the key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Identity
+from sympy import Identity, Integer
 
 from symflow.algebra.grammar import to_text
 from symflow.certify.judgement import Judgement
 from symflow.certify.names import is_fixed_size
+from symflow.certify.propositions.heads import AveragedHead, read_heads, velocity
 from symflow.certify.propositions.proposition import Conjunction, Goal, Proposition, Theorem
 from symflow.certify.rules.rule import Variables
-from symflow.certify.terms import Terms, as_scalar, is_matrix, multiply, quadratic, total
+from symflow.certify.terms import (
+    Terms,
+    as_scalar,
+    is_matrix,
+    loose_names,
+    multiply,
+    quadratic,
+    shape_of,
+    total,
+)
 from symflow.errors import CertificateError
 
-_TEXTS = (
-    "query",
-    "key",
-    "mean",
-    "covariance",
-    "score",
-    "value",
-    "output",
-    "normalise",
-    "mean_rhs",
-    "cov_rhs",
-)
-_KEYS = frozenset((*_TEXTS, "symbols", "signs", "domain"))
+_ROLES = ("query", "key", "mean", "covariance")
+_TEXTS = (*_ROLES, "output", "diffusion", "mean_rhs", "cov_rhs")
+_KEYS = frozenset((*_TEXTS, "heads", "positions", "symbols", "signs", "domain"))
 MAX_SYMBOLS = 100
 _SIGNS = {"nonnegative": "≥ 0", "positive": "> 0"}
+_MOMENTS = {"second": ("d", "d"), "first": ("d",), "mass": ("1", "1")}
 
 
 def read_statement(statement: Any) -> dict[str, Any]:
-    """Return the stored statement after checking keys and types.
+    """Return the stored statement, its heads read, after checking keys and types.
 
     Raises
     ------
@@ -56,15 +57,24 @@ def read_statement(statement: Any) -> dict[str, Any]:
     for key in _TEXTS:
         if not isinstance(statement[key], str):
             raise CertificateError(f"statement: {key!r} must be text")
-    if statement["normalise"] != "softmax":
-        raise CertificateError(
-            f"statement: normalise = {statement['normalise']!r}; only 'softmax' has a rule"
-        )
     domain = statement["domain"]
     if domain is not None and not isinstance(domain, str):
         raise CertificateError("statement: 'domain' must be null or the text of the matrix C")
     _check_symbols(statement["symbols"], statement["signs"])
-    return dict(statement)
+    heads = read_heads(statement["heads"], statement["symbols"])
+    _check_positions(statement["positions"], heads)
+    return {**statement, "heads": heads}
+
+
+def _check_positions(positions: Any, heads: tuple[AveragedHead, ...]) -> None:
+    """Positions are null, or the names of the moments of all positions up to the own one."""
+    if positions is None:
+        return
+    known = isinstance(positions, Mapping) and set(positions) == set(_MOMENTS)
+    if not known or not all(isinstance(name, str) for name in positions.values()):
+        raise CertificateError(f"statement: 'positions' is null, or has names for {', '.join(_MOMENTS)}")
+    if any(head.normalise != "none" for head in heads):
+        raise CertificateError("statement: under a mask normalised weights average over several Gaussians")
 
 
 def _check_symbols(symbols: Any, signs: Any) -> None:
@@ -88,31 +98,54 @@ def _check_symbols(symbols: Any, signs: Any) -> None:
             )
 
 
-def _terms(statement: Mapping[str, Any], extra: Mapping[str, tuple[str, ...]]) -> Terms:
-    shapes: dict[str, tuple[str, ...]] = {name: tuple(shape) for name, shape in statement["symbols"].items()}
-    tokens = {statement[role]: ("d",) for role in ("query", "key", "mean")}
-    own = {**tokens, statement["covariance"]: ("d", "d"), **extra}
-    if len(own) != 4 + len(extra) or set(own) & set(shapes):
+def _terms(record: Mapping[str, Any], extra: Mapping[str, tuple[str, ...]]) -> Terms:
+    shapes: dict[str, tuple[str, ...]] = {name: tuple(shape) for name, shape in record["symbols"].items()}
+    heads: tuple[AveragedHead, ...] = record["heads"]
+    own: list[tuple[str, tuple[str, ...]]] = [(record[role], ("d",)) for role in ("query", "key", "mean")]
+    own += [(record["covariance"], ("d", "d")), *((head.average, ("d",)) for head in heads), *extra.items()]
+    own += [(name, _MOMENTS[role]) for role, name in (record["positions"] or {}).items()]
+    names = [name for name, _ in own]
+    if len(set(names)) < len(names) or set(names) & set(shapes):
         raise CertificateError(
-            "statement: query, key, mean, covariance, factor and parameters need distinct names"
+            "statement: query, key, mean, covariance, averages, moments, factor and parameters need distinct "
+            "names"
         )
-    return Terms({**shapes, **own}, statement["signs"], symmetric=(statement["covariance"],))
+    behind = frozenset(names) - {record["key"], *(head.average for head in heads), *extra} | frozenset(shapes)
+    return Terms(
+        {**shapes, **dict(own)},
+        record["signs"],
+        symmetric=(record["covariance"], *([record["positions"]["second"]] if record["positions"] else [])),
+        families=tuple(head.family for head in heads if head.family is not None),
+        depending={head.average: behind for head in heads},
+    )
 
 
 def _parameters(record: Mapping[str, Any]) -> set[str]:
     """Return the names of parameters and sizes."""
-    return {*record["symbols"], *(size for shape in record["symbols"].values() for size in shape), "d"}
+    counts = {head.count for head in record["heads"] if head.count is not None}
+    return {
+        *record["symbols"],
+        *(size for shape in record["symbols"].values() for size in shape),
+        "d",
+        *counts,
+    }
 
 
-def _require_names(terms: Terms, expr: Any, allowed: set[str], what: str) -> None:
-    found = sorted(terms.depends_on(expr) - allowed)
+def _members(record: Mapping[str, Any]) -> set[str]:
+    """Return the names that stand for matrices of one of several heads."""
+    return {name for head in record["heads"] if head.family is not None for name in head.family.members}
+
+
+def _require_names(expr: Any, allowed: Iterable[str], what: str) -> None:
+    found = sorted(loose_names(expr) - set(allowed))
     if found:
         raise CertificateError(f"statement: {what} must not contain {', '.join(found)}")
 
 
 def _unused(name: str, record: Mapping[str, Any]) -> str:
     """Return ``name``, lengthened until the statement does not use it."""
-    taken = _parameters(record) | {record[role] for role in ("query", "key", "mean", "covariance")}
+    taken = _parameters(record) | {record[role] for role in _ROLES}
+    taken |= {head.average for head in record["heads"]} | set((record["positions"] or {}).values())
     while name in taken:
         name += "_"
     return name
@@ -129,10 +162,10 @@ class GaussianPreservation(Theorem):
     """``gaussian-preservation``: the Gaussian with the claimed moments solves the transport equation."""
 
     claim = "gaussian-preservation"
-    _relation = "gaussian-solution"
+    _conclusion: tuple[str, ...] = ("gaussian-solution", "diffusion", "mean_rhs", "cov_rhs")
 
     def goal(self, statement: Any, names: Mapping[str, str]) -> Goal:
-        """Return the covariance, signs and domain as hypotheses, the Gaussian solution as conclusion."""
+        """Return averages, covariance, signs, domain as hypotheses, the Gaussian solution as conclusion."""
         record = read_statement(statement)
         if set(names) != {"factor", "noise"}:
             raise CertificateError("the proof must name its 'factor' and its 'noise'")
@@ -142,41 +175,46 @@ class GaussianPreservation(Theorem):
             raise CertificateError("factor and noise need distinct names")
         terms = _terms(record, shapes)
         variables = Variables(
-            query=record["query"],
-            key=record["key"],
+            **{role: record[role] for role in _ROLES},
             noise=noise,
-            mean=record["mean"],
-            covariance=record["covariance"],
             factor=factor,
+            moments=tuple(record["positions"][role] for role in _MOMENTS) if record["positions"] else (),
         )
         self._check_model(terms, record)
         hypotheses = self._hypotheses(terms, record, variables)
-        return Goal(terms, variables, hypotheses, self._conclusion(terms, record))
-
-    def _conclusion(self, terms: Terms, record: Mapping[str, Any]) -> Judgement:
-        fields = ("score", "value", "output", "mean_rhs", "cov_rhs")
-        return _judgement(terms, self._relation, **{field: record[field] for field in fields})
+        relation, *fields = self._conclusion
+        own = {field: record[field] for field in fields}
+        text = to_text(velocity(terms, record["heads"], record["output"]))
+        return Goal(terms, variables, hypotheses, _judgement(terms, relation, velocity=text, **own))
 
     def _check_model(self, terms: Terms, record: Mapping[str, Any]) -> None:
-        parameters = _parameters(record)
-        query, key = record["query"], record["key"]
-        for field, allowed in (
-            ("score", {query, key}),
-            ("value", {key}),
-            ("output", set()),
-            ("mean_rhs", {record["mean"], record["covariance"]}),
-            ("cov_rhs", {record["mean"], record["covariance"]}),
-        ):
-            expr = terms.read(record[field])
-            _require_names(terms, expr, parameters | allowed, field)
-        if is_matrix(terms.read(record["score"])):
-            raise CertificateError("statement: the score must be a scalar")
+        shared = _parameters(record) - _members(record)
+        state = {record["mean"], record["covariance"], *(record["positions"] or {}).values()}
+        allowed = {"output": {record["query"]}, "diffusion": set(), "mean_rhs": state, "cov_rhs": state}
+        for field, names in allowed.items():
+            _require_names(terms.read(record[field]), shared | names, field)
+        if is_matrix(terms.read(record["diffusion"])):
+            raise CertificateError("statement: the diffusion must be a scalar")
+        for head in record["heads"]:
+            own = shared | set(head.members)
+            _require_names(terms.read(head.kernel), own | {record["query"], record["key"]}, "the kernel")
+            _require_names(terms.read(head.value), own | {record["key"]}, "the value")
+            _require_names(terms.read(head.prefactor), shared, "the prefactor")
+            for text in (head.kernel, head.value, head.prefactor):
+                terms.require_defined(text)
+            if is_matrix(terms.read(head.kernel)) or is_matrix(terms.read(head.prefactor)):
+                raise CertificateError("statement: kernel and prefactor must be scalars")
+            if shape_of(terms.read(head.value)) != shape_of(terms.symbols[head.average]):
+                raise CertificateError("statement: the value must be a vector of size d")
 
     def _hypotheses(self, terms: Terms, record: Mapping[str, Any], names: Variables) -> dict[str, Judgement]:
         covariance, factor = to_text(terms.symbols[names.covariance]), to_text(terms.symbols[names.factor])
         found = {"covariance": _judgement(terms, "equal", left=covariance, right=f"{factor}*{factor}.T")}
         for name, sign in record["signs"].items():
             found[f"sign of {name}"] = _judgement(terms, sign, scalar=to_text(terms.symbols[name]))
+        for head in record["heads"]:
+            relation, fields = head.hypothesis(terms)
+            found[f"average {head.average}"] = _judgement(terms, relation, **fields)
         if record["domain"] is not None:
             self._check_domain(record)
             matrix = f"eye(d) - {factor}.T*({record['domain']})*{factor}"
@@ -186,40 +224,65 @@ class GaussianPreservation(Theorem):
     def _check_domain(self, record: Mapping[str, Any]) -> None:
         step = _unused("h", record)
         terms = _terms(record, {step: ("d",)})
-        tilt, score = terms.read(record["domain"]), terms.read(record["score"])
-        _require_names(terms, tilt, _parameters(record), "the domain")
+        tilt = terms.read(record["domain"])
+        _require_names(tilt, _parameters(record) - _members(record), "the domain")
         terms.require_defined(record["domain"])
         if not is_matrix(tilt) or tilt.shape != Identity(terms.symbols["d"]).shape:
             raise CertificateError("statement: the domain must be a d × d matrix")
-        symbols = terms.symbols
-        if not _is_second_derivative(terms, score, symbols[record["key"]], symbols[step], tilt):
-            raise CertificateError(
-                "statement: the domain is not the second derivative of the score in the key"
-            )
+        key, move = terms.symbols[record["key"]], terms.symbols[step]
+        stated = [head.hypothesis(terms)[1] for head in record["heads"] if head.normalise == "softmax"]
+        scores = [terms.read(fields["score"]) for fields in stated]
+        if not any(_is_second_derivative(terms, score, key, move, tilt) for score in scores):
+            raise CertificateError("statement: the domain is not the second derivative of a score in the key")
 
     def scope(self, statement: Any) -> str:
         """Return sizes, states, parameters and time interval in words."""
         record = read_statement(statement)
-        sizes = sorted({"d", *(size for shape in record["symbols"].values() for size in shape)})
+        counts = {head.count for head in record["heads"] if head.count is not None}
+        sizes = sorted({"d", *(size for shape in record["symbols"].values() for size in shape)} - counts)
         free = [size for size in sizes if not is_fixed_size(size)]
         fixed = [size for size in sizes if is_fixed_size(size)]
-        mean, covariance = record["mean"], record["covariance"]
-        where = f"every covariance {covariance} ⪰ 0, singular or not"
-        until = "the maximal interval of existence of the system"
-        if record["domain"] is not None:
-            root = f"{covariance}^(1/2)"
-            where = f"every {covariance} ⪰ 0 with λ_max({root} ({record['domain']}) {root}) < 1"
-            until = "times up to the first exit from that domain or the end of existence"
         signs = [f"{name} {_SIGNS[sign]}" for name, sign in sorted(record["signs"].items())]
+        where, until = _where(record)
         parts = [
             f"every size {', '.join(free)}" + (f", others fixed to {', '.join(fixed)}" if fixed else ""),
-            f"every mean {mean}",
+            *(f"every number {count} of heads" for count in sorted(counts)),
+            *_position_words(record),
+            f"every mean {record['mean']}",
             where,
             until,
             "real parameters, constant or continuous in time" + (f", {', '.join(signs)}" if signs else ""),
             "uniqueness among solutions that are not Gaussian is not claimed",
         ]
         return "; ".join(parts)
+
+
+def _where(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Return covariances and times of the claim in words."""
+    covariance = record["covariance"]
+    if record["domain"] is None:
+        return (
+            f"every covariance {covariance} ⪰ 0, singular or not",
+            "the maximal interval of existence of the system",
+        )
+    root = f"{covariance}^(1/2)"
+    return (
+        f"every {covariance} ⪰ 0 with λ_max({root} ({record['domain']}) {root}) < 1",
+        "times up to the first exit from that domain or the end of existence",
+    )
+
+
+def _position_words(record: Mapping[str, Any]) -> list[str]:
+    """Return what the moments of positions mean, where there is a mask."""
+    if record["positions"] is None:
+        return []
+    second, first, mass = (record["positions"][role] for role in _MOMENTS)
+    mean, covariance = record["mean"], record["covariance"]
+    moments = (
+        f"at position s {second}, {first}, {mass} are the sums over τ ≤ s of θ_τ times "
+        f"{covariance} + {mean} {mean}ᵀ, {mean}, 1 at τ"
+    )
+    return ["every number of positions with fixed weights θ ≥ 0, one Gaussian law at each", moments]
 
 
 def _judgement(terms: Terms, relation: str, **texts: str) -> Judgement:
@@ -230,7 +293,14 @@ class RankInvariance(GaussianPreservation):
     """``rank-invariance``: the Gaussian solution keeps the rank of its covariance in finite time."""
 
     claim = "rank-invariance"
-    _relation = "constant-rank"
+    _conclusion = ("constant-rank", "mean_rhs", "cov_rhs")
+
+    def goal(self, statement: Any, names: Mapping[str, str]) -> Goal:
+        """Return the goal; noise fills every direction, so that the claim is about models without."""
+        goal = super().goal(statement, names)
+        if not goal.terms.same(goal.terms.read(statement["diffusion"]), Integer(0)):
+            raise CertificateError("statement: with noise the rank is not constant")
+        return goal
 
 
 @dataclass(frozen=True)
@@ -253,65 +323,132 @@ class Quoted(Theorem):
 
     def goal(self, statement: Any, names: Mapping[str, str]) -> Goal:
         """Return the goal of the general proposition after comparing the statement with the quoted one."""
-        record = read_statement(statement)
-        for key in ("query", "key", "mean", "covariance", "normalise", "domain", "signs"):
-            if record[key] != self.text[key]:
+        record, quoted = read_statement(statement), read_statement(self.text)
+        for key in (*_ROLES, "domain", "signs", "positions"):
+            if record[key] != quoted[key]:
                 raise CertificateError(
-                    f"statement: {key} = {record[key]!r}, but {self.claim} has {self.text[key]!r}"
+                    f"statement: {key} = {record[key]!r}, but {self.claim} has {quoted[key]!r}"
                 )
-        if {name: tuple(shape) for name, shape in record["symbols"].items()} != dict(self.text["symbols"]):
+        shapes = [{name: tuple(shape) for name, shape in r["symbols"].items()} for r in (record, quoted)]
+        if shapes[0] != shapes[1]:
             raise CertificateError(f"statement: the symbols and shapes are not those of {self.claim}")
+        self._compare_heads(record["heads"], quoted["heads"])
         terms = _terms(record, {})
-        for key in ("score", "value", "output", "mean_rhs", "cov_rhs"):
-            if not terms.same(terms.read(record[key]), terms.read(self.text[key])):
-                raise CertificateError(
-                    f"statement: {key} = {record[key]}, but {self.claim} has {self.text[key]}"
-                )
+        pairs = [(key, record[key], quoted[key]) for key in ("output", "diffusion", "mean_rhs", "cov_rhs")]
+        for one, other in zip(record["heads"], quoted["heads"], strict=True):
+            pairs += [
+                (key, getattr(one, key), getattr(other, key)) for key in ("kernel", "value", "prefactor")
+            ]
+        for key, stated, known in pairs:
+            if not terms.same(terms.read(stated), terms.read(known)):
+                raise CertificateError(f"statement: {key} = {stated}, but {self.claim} has {known}")
         return self.general.goal(statement, names)
+
+    def _compare_heads(self, stated: tuple[AveragedHead, ...], known: tuple[AveragedHead, ...]) -> None:
+        fixed = [
+            [(head.average, head.normalise, sorted(head.members), head.count) for head in heads]
+            for heads in (stated, known)
+        ]
+        if fixed[0] != fixed[1]:
+            raise CertificateError(
+                "statement: averages, normalise, members and count of the heads are not those of "
+                f"{self.claim}"
+            )
 
     def scope(self, statement: Any) -> str:
         """Return the scope of the general proposition."""
         return self.general.scope(statement)
 
 
-_QK = {"Q": ("k", "d"), "K": ("k", "d"), "V": ("d", "d"), "beta": (), "temperature": ()}
-_COMMON = {
-    "query": "x",
-    "key": "y",
-    "mean": "alpha",
-    "covariance": "Sigma",
-    "value": "V*y",
-    "output": "zeros(d, 1)",
-    "normalise": "softmax",
-    "symbols": _QK,
-    "signs": {"beta": "nonnegative", "temperature": "positive"},
-    "domain": None,
-}
+_SCORE = "beta/temperature*dot(Q*x, K*y)"
+_A = "(beta/temperature)*K.T*Q"
 _TILT = "inv(eye(d) + 2*(beta/temperature)*Sigma*K.T*K)"
+_GAIN = f"2*Sigma*({_A})*inv(eye(d) + sqrtm(eye(d) + 4*Sigma*({_A}).T*Sigma*({_A})))"
 
-SOFTMAX = {
-    **_COMMON,
-    "score": "beta/temperature*dot(Q*x, K*y)",
-    "mean_rhs": "V*(eye(d) + (beta/temperature)*Sigma*K.T*Q)*alpha",
-    "cov_rhs": "(beta/temperature)*(V*Sigma*K.T*Q*Sigma + Sigma*Q.T*K*Sigma*V.T)",
-}
-L2 = {
-    **_COMMON,
-    "score": "-beta/temperature*norm2(Q*x - K*y)",
-    "mean_rhs": f"V*{_TILT}*(eye(d) + 2*(beta/temperature)*Sigma*K.T*Q)*alpha",
-    "cov_rhs": (f"2*(beta/temperature)*(V*{_TILT}*Sigma*K.T*Q*Sigma + (V*{_TILT}*Sigma*K.T*Q*Sigma).T)"),
+
+def _lyapunov(gradient: str) -> str:
+    return f"{gradient}*Sigma + Sigma*({gradient}).T"
+
+
+def _quoted(kernel: str, normalise: str, mean_rhs: str, cov_rhs: str, **changes: Any) -> dict[str, Any]:
+    """Return the statement of a model with one head of value Vy and the parameters Q, K, V."""
+    own = {"average": "m", "kernel": kernel, "value": "V*y", "normalise": normalise, "prefactor": "1"}
+    head = {**own, "members": [], "count": None, **changes.pop("head", {})}
+    return {
+        "query": "x",
+        "key": "y",
+        "mean": "alpha",
+        "covariance": "Sigma",
+        "heads": [head],
+        "output": "zeros(d, 1)",
+        "diffusion": "0",
+        "positions": None,
+        "symbols": {"Q": ("k", "d"), "K": ("k", "d"), "V": ("d", "d"), "beta": (), "temperature": ()},
+        "signs": {"beta": "nonnegative", "temperature": "positive"},
+        "domain": None,
+        "mean_rhs": mean_rhs,
+        "cov_rhs": cov_rhs,
+        **changes,
+    }
+
+
+SOFTMAX = _quoted(
+    f"exp({_SCORE})",
+    "softmax",
+    f"V*(eye(d) + Sigma*{_A})*alpha",
+    "(beta/temperature)*(V*Sigma*K.T*Q*Sigma + Sigma*Q.T*K*Sigma*V.T)",
+)
+L2 = _quoted(
+    "exp(-beta/temperature*norm2(Q*x - K*y))",
+    "softmax",
+    f"V*{_TILT}*(eye(d) + 2*Sigma*{_A})*alpha",
+    _lyapunov(f"2*V*{_TILT}*Sigma*{_A}"),
+)
+LINEAR = _quoted(
+    _SCORE,
+    "none",
+    f"V*(Sigma + alpha*alpha.T)*{_A}*alpha",
+    _lyapunov(f"V*(Sigma + alpha*alpha.T)*{_A}"),
+)
+SINKHORN = _quoted(
+    f"exp({_SCORE})",
+    "sinkhorn",
+    "V*alpha/temperature",
+    _lyapunov(f"1/temperature*V*{_GAIN}"),
+    head={"prefactor": "1/temperature"},
+)
+MULTIHEAD = _quoted(
+    f"exp({_SCORE})",
+    "softmax",
+    f"sum(V*(eye(d) + Sigma*{_A})*alpha, H, Q, K, V)",
+    _lyapunov(f"sum(V*Sigma*{_A}, H, Q, K, V)"),
+    head={"members": ["Q", "K", "V"], "count": "H"},
+)
+MASKED_LINEAR = _quoted(
+    _SCORE,
+    "none",
+    f"V*M2*{_A}*alpha",
+    _lyapunov(f"V*M2*{_A}"),
+    positions={"second": "M2", "first": "M1", "mass": "M0"},
+)
+_CLOSED = {
+    "softmax": SOFTMAX,
+    "l2": L2,
+    "linear": LINEAR,
+    "sinkhorn": SINKHORN,
+    "multihead": MULTIHEAD,
+    "masked-linear": MASKED_LINEAR,
 }
 
 PROPOSITIONS: tuple[Proposition, ...] = (
     GaussianPreservation(),
     RankInvariance(),
-    Quoted("CACP25/gaussian-softmax", GaussianPreservation(), SOFTMAX),
-    Quoted("CACP25/gaussian-l2", GaussianPreservation(), L2),
+    *(
+        Quoted(f"CACP25/{'' if name == 'masked-linear' else 'gaussian-'}{name}", GaussianPreservation(), text)
+        for name, text in _CLOSED.items()
+    ),
     Conjunction(
         "CACP25/rank-invariance",
-        {
-            "softmax": Quoted("CACP25/rank-invariance", RankInvariance(), SOFTMAX),
-            "l2": Quoted("CACP25/rank-invariance", RankInvariance(), L2),
-        },
+        {name: Quoted("CACP25/rank-invariance", RankInvariance(), text) for name, text in _CLOSED.items()},
     ),
 )

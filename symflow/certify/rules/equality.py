@@ -55,10 +55,9 @@ def _instance(line: Inference) -> None:
     if shape_of(value) != shape_of(key):
         raise Rejected(f"{value} does not have the shape of {key}")
     for side in ("left", "right"):
-        hidden = [name for name in line.terms.depends_on(premise[side]) if name in line.terms.definitions]
-        for name in hidden:
+        for name in line.terms.depends_on(premise[side]) & line.terms.abbreviations:
             line.terms.require_free(line.terms.symbols[name], [key.name], f"the abbreviation {name!r}")
-        line.same(line.conclusion[side], premise[side].xreplace({key: value}), f"{side} side")
+        line.same(line.conclusion[side], substitute(premise[side], [(key, value)]), f"{side} side")
 
 
 def _combination(line: Inference) -> None:

@@ -14,7 +14,7 @@ from symflow.certify.terms import Rejected
 def _require_open(line: Inference, *terms: Any) -> None:
     """Refuse abbreviations: they may hide the variable in which is differentiated."""
     for term in terms:
-        hidden = sorted({symbol.name for symbol in term.free_symbols} & set(line.terms.definitions))
+        hidden = sorted({symbol.name for symbol in term.free_symbols} & line.terms.abbreviations)
         if hidden:
             raise Rejected(f"write {hidden[0]!r} out, so that it can be differentiated")
 

@@ -12,7 +12,11 @@ from symflow.certify.terms import Rejected, Terms
 
 @dataclass(frozen=True)
 class Variables:
-    """The bound names of a claim: query, key, noise, mean, covariance and its factor, and time if any."""
+    """The bound names of a claim: query, key, noise, mean, covariance and its factor, and time if any.
+
+    Under a causal mask ``moments`` are the names of the second and first moment and the mass of all positions
+    up to the own one.
+    """
 
     query: str
     key: str
@@ -21,6 +25,7 @@ class Variables:
     covariance: str
     factor: str
     time: str = ""
+    moments: tuple[str, ...] = ()
 
     @property
     def universal(self) -> tuple[str, ...]:

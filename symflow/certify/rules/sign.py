@@ -133,10 +133,11 @@ def _identity_is_invertible(line: Inference) -> None:
 
 
 def _exchange(line: Inference) -> None:
-    """``det(I − XY) = det(I − YX)``."""
-    line.require("invertible")
+    """The eigenvalues of I − XY and I − YX other than 1 agree."""
+    if line.conclusion.relation not in ("invertible", "principal-root"):
+        raise Rejected("the rule concludes 'invertible' or 'principal-root'")
     first, second = line.arguments["first"], line.arguments["second"]
-    premise = line.premise(0, "invertible")["matrix"]
+    premise = line.premise(0, line.conclusion.relation)["matrix"]
     one, other = multiply(first, second), multiply(second, first)
     if shape_of(one)[0] != shape_of(one)[1] or shape_of(other)[0] != shape_of(other)[1]:
         raise Rejected("both products must be square")
@@ -163,7 +164,7 @@ RULES = (
     Rule("identity-invertible", "I is invertible.", _identity_is_invertible),
     Rule(
         "exchange",
-        "I − XY is invertible if I − YX is: their determinants agree.",
+        "I − XY is invertible, or has a principal root, if I − YX is or has: the eigenvalues but 1 agree.",
         _exchange,
         ("first", "second"),
     ),

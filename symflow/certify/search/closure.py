@@ -1,42 +1,44 @@
-r"""Finds the proof that a quadratic softmax-normalised attention keeps Gaussians Gaussian.
+r"""Finds the proof that a model keeps Gaussians Gaussian.
 
-With :math:`\Sigma = FF^\top` and :math:`y = \alpha + Fz` the exponent :math:`s(x, y) - \frac12|z|^2` is a
-square in z around :math:`\zeta = T^{-1}F^\top(Bx + c + C\alpha)` with precision :math:`T = I - F^\top CF`,
-whatever the rank of Σ. The tilted mean :math:`m = \alpha + F\zeta` then solves
-:math:`(I - \Sigma C)m = \alpha + \Sigma(Bx + c)`.
+The average of every head under a Gaussian law is affine in the query (:mod:`.averages`); heads of a family
+are summed, layer and biases added, and an affine velocity carries Gaussians to Gaussians.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sympy import Add, Identity, Integer, Inverse, MatrixExpr, Rational, Trace, ZeroMatrix
+from sympy import Expr, Identity, MatrixExpr, S
 
-from symflow.algebra.affine import affine_parts
+from symflow.algebra.assembly import product, total
+from symflow.algebra.families import FamilySum
 from symflow.algebra.grammar import to_text
-from symflow.algebra.quadratic import quadratic_form
 from symflow.algebra.symbols import matrix, vector
+from symflow.algebra.words import identical
 from symflow.certify.certificate import Certificate, software
 from symflow.certify.propositions import proposition
+from symflow.certify.search.averages import ONE, AverageSetting, write_average
 from symflow.certify.search.chain import ChainWriter
-from symflow.certify.search.sign import gram_terms, write_definite
-from symflow.models.statement import Statement
+from symflow.errors import ClosureUndecided
+from symflow.flow import Chain
+from symflow.models.statement import Head, Statement
 
-_HALF = Rational(1, 2)
-ONE = Integer(1)
+_MOMENT_NAMES = {"second": "M2", "first": "M1", "mass": "M0"}
 
 
 @dataclass(frozen=True)
 class System:
-    """The claimed moment equations: ``α' = mean_rhs``, ``Σ' = cov_rhs = LΣ + ΣLᵀ``."""
+    """The claimed moment equations: ``α' = mean_rhs``, ``Σ' = cov_rhs = LΣ + ΣLᵀ + 2εI``."""
 
     mean: Any
     covariance: Any
     mean_rhs: Any
     cov_rhs: Any
     gradient: Any
+    diffusion: Expr = S.Zero
+    chain: Chain | None = None
 
 
 def prove_gaussian_preservation(
@@ -47,7 +49,7 @@ def prove_gaussian_preservation(
     Parameters
     ----------
     statement : Statement
-        A softmax-normalised model with quadratic score and affine value.
+        A model whose heads have affine values, and quadratic scores or kernels that are affine in the key.
     system : System
         The moment equations, from a derivation.
     claim : str
@@ -61,10 +63,12 @@ def prove_gaussian_preservation(
         If the model is outside the method. The certificate is not replayed here.
     """
     setting = _Setting.of(statement, system)
+    if rank and not system.diffusion.is_zero:
+        raise ClosureUndecided(f"{statement.name}: with noise the rank of the covariance is not constant")
     chain = ChainWriter()
     _write_proof(chain, setting)
     if rank:
-        fields = setting.model_terms
+        fields = {name: term for name, term in setting.solution.items() if name != "diffusion"}
         solution, congruence = chain.lines[-1]["id"], chain.lines[-2]["id"]
         chain.add("rank-of-congruence", "constant-rank", fields, (solution, congruence))
     stored = setting.record()
@@ -101,191 +105,160 @@ class _Setting:
 
     statement: Statement
     system: System
-    form: Any
-    slope: Any
-    offset: Any
     factor: Any
     noise: Any
-    centre: Any
-    signs: Mapping[Any, str]
-    gram: list[tuple[Any, Any]] | None
+    averages: tuple[AverageSetting, ...]
+    moments: Mapping[str, Any]
+    signs: Mapping[Any, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, statement: Statement, system: System) -> _Setting:
-        """Decompose the score and the value, and choose names that are not taken."""
+        """Choose names that are not taken for the factor, the noise, and what belongs to a head."""
         d = statement.dimensions[0]
-        form = quadratic_form(statement.score, statement.x, statement.y)
-        slope, offset = affine_parts(statement.value, statement.y)
         taken = {symbol.name for symbol in (*statement.parameters, *statement.dimensions)}
         taken |= {symbol.name for symbol in (statement.x, statement.y, system.mean, system.covariance)}
-        factor, noise, centre = (_fresh(name, taken) for name in ("F", "z", "zeta"))
+        if system.chain is not None:
+            taken |= {symbol.name for symbol, _ in system.chain.running}
+        factor, noise = matrix(_fresh("F", taken), d, d), vector(_fresh("z", taken), d)
+        moments = _running_moments(system, taken)
+        own = _own_moments(system) if not moments else tuple(moments.values())
         signs = _signs(statement.parameters)
-        gram = [] if form.C.is_ZeroMatrix else gram_terms(form.C, signs)
-        return cls(
-            statement, system, form, slope, offset,
-            factor=matrix(factor, d, d), noise=vector(noise, d), centre=vector(centre, d),
-            signs=signs, gram=gram,
+        averages = tuple(
+            AverageSetting(
+                head, vector(_fresh("m", taken), d), vector(_fresh("zeta", taken), d),
+                statement.x, statement.y, system.mean, system.covariance, factor, noise, own, signs,
+            )
+            for head in statement.heads if not head.prefactor.is_zero
         )  # fmt: skip
+        return cls(statement, system, factor, noise, averages, moments, signs)
 
     @property
-    def model_terms(self) -> dict[str, Any]:
+    def velocity(self) -> Any:
+        """The velocity in the averages of the heads."""
+        parts = (_summed(s.head, product(s.head.prefactor * s.average), s.average) for s in self.averages)
+        return total(self.statement.background, *parts)
+
+    @property
+    def solution(self) -> dict[str, Any]:
         """The fields of a ``gaussian-solution`` judgement."""
-        own = {
-            "score": self.statement.score,
-            "value": self.statement.value,
-            "output": self.statement.background,
-        }
-        return {**own, "mean_rhs": self.system.mean_rhs, "cov_rhs": self.system.cov_rhs}
+        moments = {"mean_rhs": self.system.mean_rhs, "cov_rhs": self.system.cov_rhs}
+        return {"velocity": self.velocity, "diffusion": self.system.diffusion, **moments}
 
     def record(self) -> dict[str, Any]:
         """Return the statement as stored in a certificate."""
         names = {"query": self.statement.x, "key": self.statement.y}
         names |= {"mean": self.system.mean, "covariance": self.system.covariance}
+        texts = {field: term for field, term in self.solution.items() if field != "velocity"}
+        tilts = [s.tilt for s in self.averages if s.tilt is not None]
+        positions = self.statement.positions
+        hidden = () if positions is None else (positions.weights,)
         return {
             **{role: symbol.name for role, symbol in names.items()},
-            **{field: to_text(term) for field, term in self.model_terms.items()},
-            "normalise": self.statement.normalise,
-            "symbols": {symbol.name: _shape(symbol) for symbol in self.statement.parameters},
+            "heads": [_head_record(s) for s in self.averages],
+            "output": to_text(self.statement.background),
+            **{field: to_text(term) for field, term in texts.items()},
+            "positions": {role: symbol.name for role, symbol in self.moments.items()} or None,
+            "symbols": {p.name: _shape(p) for p in self.statement.parameters if p not in hidden},
             "signs": {symbol.name: sign for symbol, sign in self.signs.items()},
-            "domain": to_text(self.form.C) if self.gram is None else None,
+            "domain": to_text(tilts[0]) if tilts else None,
         }
 
 
+def _head_record(s: AverageSetting) -> dict[str, Any]:
+    family = s.head.family
+    return {
+        "average": s.average.name,
+        "kernel": s.kernel_text,
+        "value": to_text(s.head.value),
+        "normalise": s.head.normalise,
+        "prefactor": to_text(s.head.prefactor),
+        "members": [] if family is None else [member.name for member in family.members],
+        "count": None if family is None else family.count.name,
+    }
+
+
+def _own_moments(system: System) -> tuple[Any, Any, Any]:
+    return system.covariance + system.mean * system.mean.T, system.mean, Identity(1)
+
+
+def _running_moments(system: System, taken: set[str]) -> dict[str, Any]:
+    """Return the names of the moments of all positions, found by what one position adds to them."""
+    if system.chain is None:
+        return {}
+    chain = system.chain
+    found = {}
+    for (role, name), part in zip(_MOMENT_NAMES.items(), _own_moments(system), strict=True):
+        same = (s for s, own in chain.running if own.shape == part.shape
+                and identical(own, chain.weight * part, (system.covariance,)))  # fmt: skip
+        known = next(same, None)
+        found[role] = matrix(_fresh(name, taken), *part.shape) if known is None else known
+    unknown = [symbol for symbol, _ in chain.running if symbol not in found.values()]
+    if unknown:
+        raise ClosureUndecided(f"{unknown[0]} is no moment of the positions, so that there is no rule for it")
+    return found
+
+
+def _summed(head: Head, body: Any, *own: Any) -> Any:
+    """Return the sum over the family of a head, with ``own`` among its members."""
+    if head.family is None:
+        return body
+    return FamilySum(body, (*head.family.members, *own), head.family.count)
+
+
 def _write_proof(chain: ChainWriter, s: _Setting) -> None:
-    """Write the tilted mean, that the velocity is affine in the query, and what follows for the flow."""
-    average = _sum(s.slope * (s.system.mean + s.factor * s.centre), s.offset)
-    tilted_mean, centred = _write_tilted_mean(chain, s, average)
-    mean_line = _write_mean(chain, s, centred)
-    velocity = chain.equal(
-        "combination",
-        _sum(s.statement.background, average),
-        _sum(s.system.mean_rhs, s.system.gradient * (s.statement.x - s.system.mean)),
-        (mean_line,),
-        before=[s.slope],
-        after=[ONE],
+    """Write the averages, that the velocity is affine in the query, and what follows for the flow."""
+    written = [step for average in s.averages for step in _write_head(chain, average)]
+    affine = total(s.system.mean_rhs, product(s.system.gradient, s.statement.x - s.system.mean))
+    if written:
+        premises, factors = zip(*written, strict=True)
+        velocity = chain.equal(
+            "combination", s.velocity, affine, premises, before=list(factors), after=[ONE] * len(factors)
+        )
+    else:
+        velocity = chain.equal("normal-form", s.velocity, affine)
+    _write_flow(chain, s, velocity)
+
+
+def _write_head(chain: ChainWriter, s: AverageSetting) -> list[tuple[str, Any]]:
+    """Write what a head adds to the velocity; return the ids of the lines to combine, with their factors."""
+    averaged = write_average(chain, s)
+    head, factor, shift = s.head, s.head.prefactor, s.query - s.mean
+    if head.family is None:
+        return [(averaged.line, factor)]
+    scaled, constant, slope = (
+        product(factor * term) for term in (s.average, averaged.constant, averaged.slope)
     )
-    _write_flow(chain, s, tilted_mean, velocity)
+    right, line = total(constant, product(slope, shift)), averaged.line
+    if factor != 1:
+        line = chain.equal("combination", scaled, right, (line,), before=[factor], after=[ONE])
+    left, right = (_summed(head, side, s.average) for side in (scaled, right))
+    summed = chain.equal("family-sum", left, right, (line,), member=s.average)
+    whole, outside = _summed(head, product(slope, shift)), product(_summed(head, slope), shift)
+    factored = chain.equal("family-factor", whole, outside, member=s.average, body=slope, after=shift)
+    return [(summed, ONE), (factored, ONE)]
 
 
-def _write_tilted_mean(chain: ChainWriter, s: _Setting, average: Any) -> tuple[str, str]:
-    """Write the completed square and the average of the value; return its id and that of T ζ = Fᵀ(…)."""
-    form, x, y = s.form, s.statement.x, s.statement.y
-    alpha, F, z, zeta = s.system.mean, s.factor, s.noise, s.centre
-    precision = _sum(Identity(F.shape[0]), -1 * F.T * form.C * F)
-    # the score is a quadratic form in the key
-    polynomial = _polynomial(form, y, x)
-    split = chain.equal("normal-form", s.statement.score, polynomial)
-    token = alpha + F * z
-    score, expanded = (term.xreplace({y: token}) for term in (s.statement.score, polynomial))
-    moved = chain.equal("instance", score, expanded, (split,), variable=y, value=token)
-    # the precision is definite, the centre of the square solves T ζ = Fᵀ(Bx + c + Cα)
-    definite, centred = _write_centre(chain, s, precision, _sum(form.B * x, form.c, form.C * alpha))
-    rest = _polynomial(form, alpha, x) + _HALF * Trace(zeta.T * precision * zeta)
-    square = chain.equal(
-        "combination",
-        score - _HALF * Trace(z.T * z),
-        -_HALF * Trace((z - zeta).T * precision * (z - zeta)) + rest,
-        (moved, centred),
-        before=[ONE, -1 * z.T],
-        after=[ONE, ONE],
-    )
-    affine_value = chain.equal("normal-form", s.statement.value, _sum(s.slope * y, s.offset))
-    tilted_mean = chain.lemma(
-        "gaussian-integral",
-        "tilted-mean",
-        {"value": s.statement.value, "score": s.statement.score, "mean": average},
-        ("covariance", square, definite, affine_value),
-        centre=zeta,
-        rest=rest,
-        slope=s.slope,
-        offset=s.offset,
-    )
-    return tilted_mean, centred
-
-
-def _polynomial(form: Any, y: Any, x: Any) -> Any:
-    """Return ``yᵀBx + ½yᵀCy + cᵀy + r(x)`` without terms that vanish."""
-    parts = ((1, form.B, y.T * form.B * x), (_HALF, form.C, y.T * form.C * y), (1, form.c, form.c.T * y))
-    kept = [factor * Trace(term) for factor, coefficient, term in parts if not coefficient.is_ZeroMatrix]
-    return Add(*kept) + form.rest
-
-
-def _write_centre(chain: ChainWriter, s: _Setting, precision: Any, push: Any) -> tuple[str, str]:
-    """Write T ≻ 0 and T ζ = Fᵀ(Bx + c + Cα); return the ids."""
-    F, zeta, C, signs = s.factor, s.centre, s.form.C, s.signs
-    target = F.T * push
-    if C.is_ZeroMatrix:
-        definite = chain.add("identity", "definite", {"matrix": precision})
-        return definite, _define(chain, zeta, target)
-    definite = "domain" if s.gram is None else write_definite(chain, precision, F, s.gram, signs)
-    regular = chain.add("definite-invertible", "invertible", {"matrix": precision}, (definite,))
-    defined = _define(chain, zeta, Inverse(precision) * target)
-    solved = chain.equal(
-        "combination",
-        precision * zeta,
-        target,
-        (defined,),
-        before=[precision],
-        after=[ONE],
-    )
-    # I − ΣC is invertible too; the claimed equations use its inverse
-    chain.add(
-        "exchange",
-        "invertible",
-        {"matrix": _sum(Identity(F.shape[0]), -1 * s.system.covariance * C)},
-        (regular, "covariance"),
-        first=F,
-        second=F.T * C,
-    )
-    return definite, solved
-
-
-def _define(chain: ChainWriter, symbol: Any, value: Any) -> str:
-    return chain.equal("definition", symbol, value)
-
-
-def _write_mean(chain: ChainWriter, s: _Setting, centred: str) -> str:
-    """Write ``α + Fζ = (I − ΣC)⁻¹(α + Σ(Bx + c))`` and return its id."""
-    x, alpha, sigma, F, zeta = s.statement.x, s.system.mean, s.system.covariance, s.factor, s.centre
-    C, push = s.form.C, _sum(s.form.B * x, s.form.c)
-    mean, target = alpha + F * zeta, alpha + sigma * push
-    if C.is_ZeroMatrix:
-        return chain.equal("combination", mean, target, (centred, "covariance"), before=[F], after=[ONE])
-    gain = _sum(Identity(F.shape[0]), -1 * sigma * C)
-    product = chain.equal(
-        "combination", gain * mean, target, (centred, "covariance"), before=[F], after=[ONE]
-    )
-    return chain.equal(
-        "combination",
-        mean,
-        Inverse(gain) * target,
-        (product,),
-        before=[Inverse(gain)],
-        after=[ONE],
-    )
-
-
-def _write_flow(chain: ChainWriter, s: _Setting, tilted_mean: str, velocity: str) -> None:
+def _write_flow(chain: ChainWriter, s: _Setting, velocity: str) -> None:
     """Write the moment equations and the Gaussian solution."""
-    sigma, gradient = s.system.covariance, s.system.gradient
+    sigma, gradient, diffusion = s.system.covariance, s.system.gradient, s.system.diffusion
     moments = {"mean_rhs": s.system.mean_rhs, "cov_rhs": s.system.cov_rhs}
-    lyapunov = chain.equal("normal-form", s.system.cov_rhs, gradient * sigma + sigma * gradient.T)
-    flow = chain.lemma("cauchy-lipschitz", "local-flow", moments, (lyapunov,), gradient=gradient)
+    lyapunov = total(product(gradient, sigma), product(sigma, gradient.T))
+    if not diffusion.is_zero:
+        noisy = total(lyapunov, 2 * diffusion * Identity(sigma.shape[0]))
+        equation = chain.equal("normal-form", s.system.cov_rhs, noisy)
+        known = [
+            f"sign of {symbol.name}" for symbol in sorted(diffusion.free_symbols & s.signs.keys(), key=str)
+        ]
+        sign = chain.add("scalar-sign", "nonnegative", {"scalar": diffusion}, tuple(known))
+        premises = (velocity, equation, sign)
+        chain.lemma("linear-diffusion", "gaussian-solution", s.solution, premises, gradient=gradient)
+        return
+    equation = chain.equal("normal-form", s.system.cov_rhs, lyapunov)
+    flow = chain.lemma("cauchy-lipschitz", "local-flow", moments, (equation,), gradient=gradient)
     congruence = chain.lemma(
-        "liouville", "congruence", {"cov_rhs": s.system.cov_rhs, "gradient": gradient}, (flow, lyapunov)
+        "liouville", "congruence", {"cov_rhs": s.system.cov_rhs, "gradient": gradient}, (flow, equation)
     )
-    chain.lemma(
-        "affine-pushforward", "gaussian-solution", s.model_terms, (tilted_mean, velocity, flow, congruence)
-    )
-
-
-def _sum(*terms: Any) -> Any:
-    """Add without zeros."""
-    kept = [term for term in terms if not (isinstance(term, MatrixExpr) and term.doit().is_ZeroMatrix)]
-    result = kept[0] if kept else ZeroMatrix(*terms[0].shape)
-    for term in kept[1:]:
-        result = result + term
-    return result
+    chain.lemma("affine-pushforward", "gaussian-solution", s.solution, (velocity, flow, congruence))
 
 
 def _signs(parameters: Iterable[Any]) -> dict[Any, str]:
