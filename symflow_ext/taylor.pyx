@@ -23,9 +23,12 @@ cdef enum code:
     LU_SOLVE = 7
     CHOLESKY = 8
     NEXT = 9
+    TRACE = 10
+    ROOT = 11
 
 #: Names of the instructions, by number.
-CODES = ("product", "cauchy", "copy", "add", "zero", "diagonal", "lu", "lu-solve", "cholesky", "next")
+CODES = ("product", "cauchy", "copy", "add", "zero", "diagonal", "lu", "lu-solve", "cholesky", "next",
+         "trace", "root")
 
 # Addresses are offsets into one block; at order k each moves by k times its stride.
 cdef struct instruction:
@@ -37,6 +40,7 @@ cdef struct instruction:
     ptrdiff_t n
     ptrdiff_t inner
     ptrdiff_t first
+    ptrdiff_t last
     ptrdiff_t a
     ptrdiff_t a_step
     ptrdiff_t b
@@ -46,9 +50,10 @@ cdef struct instruction:
     double alpha
     double beta
 
-#: The fields of an instruction, in order; those left out are zero.
-FIELDS = ("code", "once", "trans_a", "trans_b", "m", "n", "inner", "first", "a", "a_step", "b", "b_step", "out",
-          "out_step", "alpha", "beta")
+#: The fields of an instruction, in order: whole numbers, then the others.
+INTEGERS = ("code", "once", "trans_a", "trans_b", "m", "n", "inner", "first", "last", "a", "a_step", "b",
+            "b_step", "out", "out_step")
+REALS = ("alpha", "beta")
 
 
 cdef class Series(Bound):
@@ -56,10 +61,12 @@ cdef class Series(Bound):
 
     Parameters
     ----------
-    instructions : sequence of tuples
-        In the order of ``FIELDS``.
-    memory : contiguous float64 array
-        The block that they work on, constants in place; copied.
+    integers, reals : contiguous int64 and float64 arrays, (m, 15) and (m, 2)
+        The instructions, in the order of ``INTEGERS`` and ``REALS``.
+    length : int
+        Of the block of numbers that they work on.
+    constants : sequence of (int, contiguous float64 array)
+        What stands in it, each with its offset.
     states : sequence of (int, int)
         Offset and length of the coefficient of order zero of each state.
     size : int
@@ -79,13 +86,15 @@ cdef class Series(Bound):
     cdef tuple _recipe
     cdef readonly tuple dims
 
-    def __init__(self, instructions, memory, states, ptrdiff_t size, ptrdiff_t pivots, ptrdiff_t order):
-        self._recipe = (instructions, memory, states, size, pivots, order)
+    def __init__(self, integers, reals, ptrdiff_t length, constants, states, ptrdiff_t size, ptrdiff_t pivots,
+                 ptrdiff_t order):
+        self._recipe = (integers, reals, length, constants, states, size, pivots, order)
         self.size, self.dims = size, (order,)
         self._order[0] = order
-        self._count, self._states = len(instructions), len(states)
-        cdef ptrdiff_t length = len(memory), i
-        cdef Reader source = Reader(memory, length, "memory")
+        self._count, self._states = len(reals), len(states)
+        cdef Reader whole = Reader(integers, self._count * len(INTEGERS), "integers", "integer")
+        cdef Reader others = Reader(reals, self._count * len(REALS), "reals")
+        cdef ptrdiff_t i
         self._free()
         self._steps = <instruction *>calloc(self._count + 1, sizeof(instruction))
         self._places = <ptrdiff_t *>calloc(2 * self._states + 1, sizeof(ptrdiff_t))
@@ -93,16 +102,25 @@ cdef class Series(Bound):
         self._memory = <double *>calloc(length + 1, 8)
         if self._steps == NULL or self._places == NULL or self._pivots == NULL or self._memory == NULL:
             raise MemoryError(f"the coefficients of order {order} need {length} numbers")
-        memcpy(self._memory, source.data, length * 8)
+        for i in range(self._count):
+            _fill(&self._steps[i], <const ptrdiff_t *>whole.data + i * len(INTEGERS), others.data + 2 * i)
+        for start, value in constants:
+            self._put(start, value, length)
         for i, (place, extent) in enumerate(states):
             self._places[2 * i], self._places[2 * i + 1] = place, extent
-        for i, fields in enumerate(instructions):
-            _fill(&self._steps[i], fields)
         require_blas()
         self.rhs = <symflow_rhs>_recur
         self.call.linalg = linalg_table()
         self.call.dims = self._order
         self.call.user = <void *>self
+
+    cdef int _put(self, ptrdiff_t start, value, ptrdiff_t length) except -1:
+        cdef ptrdiff_t extent = len(value)
+        cdef Reader source = Reader(value, extent, "a constant")
+        if start < 0 or start + extent > length:
+            raise ValueError(f"a constant at {start} of {extent} numbers does not fit into {length}")
+        memcpy(self._memory + start, source.data, extent * 8)
+        return 0
 
     cdef _free(self):
         free(self._steps)
@@ -142,8 +160,8 @@ cdef class Series(Bound):
         if s.code == PRODUCT:
             la.gemm(s.trans_a, s.trans_b, s.m, s.n, s.inner, s.alpha, a, b, s.beta, c)
         elif s.code == CAUCHY:  # stacked factors: the whole sum is one product
-            if k >= s.first:
-                la.gemm(1, 0, s.m, s.n, (k + 1 - s.first) * s.inner, s.alpha, a, b, s.beta, c)
+            if k >= s.first + s.last:
+                la.gemm(1, 0, s.m, s.n, (k + 1 - s.first - s.last) * s.inner, s.alpha, a, b, s.beta, c)
         elif s.code == COPY or s.code == ADD:
             _copy(s, a, c)
         elif s.code == ZERO:
@@ -157,6 +175,14 @@ cdef class Series(Bound):
             la.lu_solve(s.trans_a, s.m, s.n, a, self._pivots + s.first, c)
         elif s.code == CHOLESKY:
             return la.cholesky(s.m, c)
+        elif s.code == TRACE:
+            c[0] = 0.0
+            for i in range(s.m):
+                c[0] += a[i * (s.m + 1)]
+        elif s.code == ROOT:  # the root itself, then how it moves
+            if k == 0:
+                return la.sqrtm(la, s.m, c, self._memory + s.b)
+            return la.sylvester(la, s.m, self._memory + s.a, c, self._memory + s.b)
         else:
             for i in range(s.m):
                 c[i] = a[i] / <double>(k + 1)
@@ -164,13 +190,11 @@ cdef class Series(Bound):
         return SYMFLOW_OK
 
 
-cdef int _fill(instruction *s, tuple fields) except -1:
-    cdef dict x = dict(zip(FIELDS, fields))
-    s.code, s.once, s.trans_a, s.trans_b = x["code"], x["once"], x["trans_a"], x["trans_b"]
-    s.m, s.n, s.inner, s.first = x["m"], x["n"], x["inner"], x["first"]
-    s.a, s.a_step, s.b, s.b_step = x["a"], x["a_step"], x["b"], x["b_step"]
-    s.out, s.out_step, s.alpha, s.beta = x["out"], x["out_step"], x["alpha"], x["beta"]
-    return 0
+cdef void _fill(instruction *s, const ptrdiff_t *x, const double *y) noexcept nogil:
+    s.code, s.once, s.trans_a, s.trans_b = <int>x[0], <int>x[1], <int>x[2], <int>x[3]
+    s.m, s.n, s.inner, s.first, s.last = x[4], x[5], x[6], x[7], x[8]
+    s.a, s.a_step, s.b, s.b_step, s.out, s.out_step = x[9], x[10], x[11], x[12], x[13], x[14]
+    s.alpha, s.beta = y[0], y[1]
 
 
 cdef void _copy(const instruction *s, const double *a, double *c) noexcept nogil:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symflow.codegen import cache
 from symflow.codegen.keys import model_key
 from symflow.codegen.load import Form, load_capsules, log, module_name
+from symflow.codegen.program import Program
 from symflow.codegen.sizes import state_length
 from symflow.codegen.taylor import LARGEST, Recursion, recursion
+from symflow.codegen.taylor_unroll import counts
 from symflow.codegen.values import FloatArray
 from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS, digest, package_version, stamp
 from symflow.errors import BuildError
+
+if TYPE_CHECKING:
+    from symflow.codegen.taylor_plan import Layout
+
+Sizes = tuple[tuple[str, int], ...]  #: names of sizes and their numbers, in call order
 
 #: The later of two flags counts. Products may be fused with additions: nothing here relies on equal bits.
 FLAGS = (*COMPILE_FLAGS, "-O2", "-ffp-contract=fast")
@@ -58,30 +65,53 @@ def bind_series(
     InputError
         If an operation of the model has no recurrence.
     """
-    if form.backend == "numpy":
-        from symflow.codegen.taylor_numpy import NumpySeries
-
-        return NumpySeries(recursion_of(model, names, name), dims, values, order)
-    if max(dims) <= LARGEST:
+    if form.backend != "numpy" and max(dims) <= LARGEST:
         try:
             return _printed(model, names, form, name, dims, values, order)
         except BuildError as error:  # no compiler: the runtime executes the same recurrences, only slower
             log("no recursion of fixed size for %s: %s", model.name, error)
-    from symflow_ext.taylor import Series
+    from symflow.codegen.taylor_numpy import NumpySeries
 
-    from symflow.codegen.taylor_plan import Plan
-
-    plan = Plan(recursion_of(model, names, name), dims, values, order)
-    lines = [line.fields() for line in plan.instructions]
-    return Series(lines, plan.memory(), plan.states(), plan.size, plan.pivots, order)
+    sizes = tuple(zip(form.interface.entry(name).dimensions, dims, strict=True))
+    numbers = NumpySeries(recursion_of(model, names, name, sizes), dims, values, order)
+    if form.backend == "numpy":
+        return numbers
+    return _layout(model, names, name, sizes, order, tuple(numbers.scalars.items())).series(numbers)
 
 
 @functools.lru_cache(maxsize=32)
-def recursion_of(model: Any, names: frozenset[str], name: str) -> Recursion:
-    """Return the recurrences of one program of a model."""
+def _program(model: Any, names: frozenset[str], name: str) -> Program:
     from symflow.codegen.lower import programs_of
 
-    return recursion(programs_of(model, names)[name])
+    return programs_of(model, names)[name]
+
+
+def recursion_of(model: Any, names: frozenset[str], name: str, sizes: Sizes) -> Recursion:
+    """Return the recurrences of one program of a model; loops over heads and positions are written out."""
+    counted = counts(_program(model, names, name))
+    return _recursion(model, names, name, tuple(item for item in sizes if item[0] in counted))
+
+
+@functools.lru_cache(maxsize=32)
+def _recursion(model: Any, names: frozenset[str], name: str, counted: Sizes) -> Recursion:
+    return recursion(_program(model, names, name), dict(counted))
+
+
+@functools.lru_cache(maxsize=32)
+def _layout(
+    model: Any,
+    names: frozenset[str],
+    name: str,
+    sizes: Sizes,
+    order: int,
+    scalars: tuple[tuple[str, float], ...],
+) -> Layout:
+    """Return the plan of a recursion: it is the same for all matrices of these sizes."""
+    from symflow.codegen.taylor_numpy import Sized
+    from symflow.codegen.taylor_plan import Plan
+
+    source = recursion_of(model, names, name, sizes)
+    return Plan(Sized(source, [n for _, n in sizes], dict(scalars), order)).layout()
 
 
 def _printed(
@@ -103,7 +133,7 @@ def _printed(
 
 
 @functools.lru_cache(maxsize=64)
-def _capsule(model: Any, names: frozenset[str], name: str, sizes: tuple[tuple[str, int], ...]) -> Any:
+def _capsule(model: Any, names: frozenset[str], name: str, sizes: Sizes) -> Any:
     """Return the compiled recursion: from the cache, or derived, printed and built now."""
     now = {**stamp(), "flags": " ".join((*FLAGS, *OPTIONAL_FLAGS))}
     what = json.dumps(["taylor", name, sizes])
@@ -136,7 +166,7 @@ def _built(
     from symflow.codegen.taylor_c import taylor_source
     from symflow_ext.contract import abi_hash
 
-    source = recursion_of(model, names, name)  # refused before a child process starts
+    source = recursion_of(model, names, name, tuple(sizes.items()))  # refused before a child process starts
     with Builder(index_key) as builder:
         found = _cached(index_key, name, now) if builder.waited else None
         if found is not None:

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from symflow.codegen.cython_printer import Printed, render
+from symflow.codegen.cython_printer import ROOT_WORK, Printed, render
 from symflow.codegen.program import (
     ONE,
     ZERO,
@@ -19,9 +19,12 @@ from symflow.codegen.program import (
     Gemm,
     Operand,
     RequirePositive,
+    Root,
+    Scaled,
     Solve,
     SymmetrisedSum,
     Term,
+    TraceOf,
 )
 from symflow.codegen.taylor import Recursion
 from symflow.codegen.taylor_text import Rows, TaylorText
@@ -104,6 +107,48 @@ def _(op: RequirePositive, f: TaylorText, index: str) -> None:
     f.add(*_checked(f"call->linalg->cholesky({n}, root)"), "}")
 
 
+@emit.register
+def _(op: Root, f: TaylorText, index: str) -> None:
+    n, root = f.size(op.out.rows), Operand(op.out)
+    f.add("{", f"double root[{n * n}], work[{ROOT_WORK * n * n + n}];")
+    f.add("if (k == 0) {" if index != "0" else "{")
+    f.contiguous("root", op.a, index)
+    f.add(*_checked(f"call->linalg->sqrtm(call->linalg, {n}, root, work)"))
+    f.load(op.out, "root", index)
+    f.add("}")
+    if index != "0":
+        f.add("else {", f"double moved[{n * n}];")
+        rows = f.cauchy(op.out, root, root, index, first=1, last=1)
+        rows = f.plus([f"-{row}" for row in rows], [Term(ONE, Operand(op.a))], op.out, index)
+        f.finish(op.out, index, rows)
+        f.contiguous("moved", op.out, index)
+        f.contiguous("root", op.out)
+        f.add(*_checked(f"call->linalg->sylvester(call->linalg, {n}, root, moved, work)"))
+        f.load(op.out, "moved", index)
+        f.add("}")
+    f.add("}")
+
+
+@emit.register
+def _(op: TraceOf, f: TaylorText, index: str) -> None:
+    n = f.shape(op.a)[0]
+    f.add("{")
+    if op.b is None:
+        total = " + ".join(f.entry(op.a, index, i, i) for i in range(n))
+    else:
+        product = Array(f"{op.out.name}_product", op.a.rows, op.b.cols)
+        total = " + ".join(f"{row}[{i}]" for i, row in enumerate(f.cauchy(product, op.a, op.b, index)))
+    f.finish(op.out, index, [f.vector([total])])
+    f.add("}")
+
+
+@emit.register
+def _(op: Scaled, f: TaylorText, index: str) -> None:
+    f.add("{")
+    f.finish(op.out, index, f.cauchy(op.out, Operand(op.factor), op.a, index))
+    f.add("}")
+
+
 def _checked(call: str) -> list[str]:
     """Return the lines that end the function where a call fails."""
     return ["{", f"const int status = {call};", "if (status != SYMFLOW_OK) return status;", "}"]
@@ -143,9 +188,8 @@ def taylor_source(source: Recursion, dims: Mapping[str, int], title: str, abi: s
 def _body(f: TaylorText) -> None:
     """Print constants, the coefficients of order zero, and one pass per order."""
     program, source = f.source.program, f.source
-    index = {p.name: i for i, p in enumerate(program.parameters)}
     for array in program.matrices:
-        f.load(array, f"call->params[{index[array.name]}]")
+        f.load(array, f.parameter(array))
     for op in source.once:
         emit(op, f, "0")
     start = 0

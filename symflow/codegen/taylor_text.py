@@ -24,26 +24,14 @@ from symflow.codegen.program import (
     Term,
 )
 from symflow.codegen.scalars import scalar_text
-from symflow.codegen.taylor import Recursion
+from symflow.codegen.taylor import LARGEST, Recursion
 from symflow.codegen.taylor_columns import columns, lanes
 
 _RESERVED = (
-    *("t", "y", "out", "call", "k", "j", "p", "order", "work", "status", "memory", "scale", "pivots"),
-    *(
-        "double",
-        "int",
-        "const",
-        "static",
-        "return",
-        "if",
-        "for",
-        "sqrt",
-        "auto",
-        "long",
-        "short",
-        "char",
-        "do",
-    ),
+    *("t", "y", "out", "call", "k", "j", "p", "order", "work", "status", "memory", "scale", "pivots", "sqrt"),
+    *("lu", "unit", "root", "moved", "b"),
+    *(f"{letter}{i}" for letter in "rh" for i in range(LARGEST)),
+    *(f"s{i}_{c}" for i in range(LARGEST) for c in range(LARGEST)),
 )
 
 #: Products of at most this many vector multiplications have the newest terms split off.
@@ -269,25 +257,30 @@ class TaylorText:
 
     def _constants(self) -> list[str]:
         program = self.source.program
-        index = {p.name: i for i, p in enumerate(program.parameters)}
-        read = {name: f"call->params[{index[name]}][0]" for name in program.scalars}
+        read = {p.name: f"{self.parameter(p)}[0]" for p in program.parameters if p.name in program.scalars}
         read |= {name: f"{n}.0" for name, n in self.dims.items()}
         return [
             f"const double {name} = {scalar_text(value, read)};" for value, name in self.coefficients.items()
         ]
 
-    def load(self, array: Array, source: str) -> None:
-        """Read a contiguous matrix into the rows of order zero."""
+    def parameter(self, array: Array) -> str:
+        """Return the address of a parameter or of a part of one."""
+        place = self.source.places[array.name]
+        start = place.index * self.size(array.rows) * self.size(array.cols)
+        return f"(call->params[{self.source.given.index(place.whole)}] + {start})"
+
+    def load(self, array: Array, source: str, index: str = "0") -> None:
+        """Read a contiguous matrix into the rows of a coefficient."""
         count, length = self.extent(self.primary(array))
         rows = [[f"{source}[{i * length + j}]" for j in range(length)] for i in range(count)]
-        self.finish(array, "0", [self.vector(row) for row in rows])
+        self.finish(array, index, [self.vector(row) for row in rows])
 
-    def contiguous(self, target: str, array: Array) -> None:
-        """Copy the coefficient of order zero into a row-major array."""
+    def contiguous(self, target: str, array: Array, index: str = "0") -> None:
+        """Copy a coefficient into a row-major array."""
         rows, cols = self.shape(Operand(array))
         self.add(
             *(
-                f"{target}[{i * cols + j}] = {self.entry(Operand(array), '0', i, j)};"
+                f"{target}[{i * cols + j}] = {self.entry(Operand(array), index, i, j)};"
                 for i in range(rows)
                 for j in range(cols)
             )
@@ -338,14 +331,22 @@ class TaylorText:
 
     # --- Cauchy sums --------------------------------------------------------------------------------
 
-    def cauchy(self, out: Array, a: Operand, b: Operand, index: str, first: int = 0) -> list[str]:
-        """Print the sum of ``a[j] b[k − j]`` over ``first ≤ j ≤ k`` and return its rows."""
+    def cauchy(
+        self, out: Array, a: Operand, b: Operand, index: str, first: int = 0, last: int = 0
+    ) -> list[str]:
+        """Print the sum of ``a[j] b[k − j]`` over ``first ≤ j ≤ k − last`` and return its rows.
+
+        Where a is 1 × 1 and b has more rows it is a factor of every entry.
+        """
         count, length = self.extent(self.primary(out))
         chains = max(1, min(self.shape(a)[1], _CHAINS // count))
         sums = _Sums(out, a, b, chains)
         w = self.lanes(length)
         self.add(*(f"v{w} s{i}_{c} = {{0.0}};" for i in range(count) for c in range(chains)))
-        self._terms(sums, index, first)
+        if last:
+            self._loop(sums, f"j = {first}; j <= k - {last}", "j", "k - j")
+        else:
+            self._terms(sums, index, first)
         return ["(" + " + ".join(f"s{i}_{c}" for c in range(chains)) + ")" for i in range(count)]
 
     def _terms(self, sums: _Sums, index: str, first: int) -> None:
@@ -380,6 +381,9 @@ class TaylorText:
 
     def _product(self, sums: _Sums, ia: str, ib: str) -> None:
         """Add ``a[ia] b[ib]``: entries of the left factor times rows of the right one."""
+        if self.shape(sums.a)[1] != self.shape(sums.b)[0]:
+            self._multiple(sums, ia, ib)
+            return
         left, right, il, ir = sums.a, sums.b, ia, ib
         if self.primary(sums.out).transposed:  # a column is kept as a row: the product is transposed, too
             left, right, il, ir = right.T, left.T, ib, ia
@@ -390,3 +394,10 @@ class TaylorText:
             self.add(
                 *(f"s{i}_{n % sums.chains} += {self.entry(left, il, i, n)}*b;" for i in range(count)), "}"
             )
+
+    def _multiple(self, sums: _Sums, ia: str, ib: str) -> None:
+        """Add ``a[ia] b[ib]`` with a number a: it multiplies every row."""
+        count = self.extent(self.primary(sums.out))[0]
+        rows = Rows(sums.b.array, sums.b.transposed != self.primary(sums.out).transposed)
+        factor = self.entry(sums.a, ia, 0, 0)
+        self.add(*(f"s{i}_0 += {factor}*{self.row(rows, ib, i)};" for i in range(count)))

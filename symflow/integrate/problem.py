@@ -81,10 +81,7 @@ class Problem:
 
     def tilt(self) -> Any:
         """Return the part C of the score that can make the normaliser diverge, or None."""
-        from symflow.derive.closure import gaussian_closure
-
-        covariance = gaussian_closure(self.model.with_symbolic_scale(), self.given).flow.covariance
-        return None if covariance is None else covariance.tilt
+        return _tilt(self.model, self.given)
 
 
 def read_problem(model: Any, initial: Any, params: Any, t_span: tuple[float, float] | None = None) -> Problem:
@@ -195,6 +192,14 @@ def _shape(symbol: Any, statement: Statement) -> tuple[Any, ...]:
 def _statement(model: AttentionModel, given: frozenset[str]) -> Statement:
     """Return the statement with symbolic scale; reading it takes longer than a small run."""
     return model.with_symbolic_scale().statement(given)
+
+
+@lru_cache(maxsize=64)
+def _tilt(model: AttentionModel, given: frozenset[str]) -> Any:
+    from symflow.derive.closure import gaussian_closure
+
+    covariance = gaussian_closure(model.with_symbolic_scale(), given).flow.covariance
+    return None if covariance is None else covariance.tilt
 
 
 def _value(name: str, shape: tuple[Any, ...], raw: Any, sizes: dict[str, tuple[int, str]]) -> Array:

@@ -188,9 +188,12 @@ def test_bad_sizes_are_refused() -> None:
     call = runtime.PyCall(lambda t, y, dy: None, 2)
     with pytest.raises(AttributeError):
         runtime.TaylorStepper(call, 0.0, np.zeros(2), 1.0, rtol=1e-6, atol=np.zeros(2))
-    series = runtime.Series([], np.zeros(4), [(0, 2)], 2, 0, 1)
+    none = np.zeros((0, 15), dtype=np.int64), np.zeros((0, 2))
+    series = runtime.Series(*none, 4, [], [(0, 2)], 2, 0, 1)
     with pytest.raises(ValueError, match="the order is 1"):
         runtime.TaylorStepper(series, 0.0, np.zeros(2), 1.0, rtol=1e-6, atol=np.zeros(2))
-    series = runtime.Series([], np.zeros(4), [(0, 2)], 2, 0, 3)
+    with pytest.raises(ValueError, match="a constant at 3 of 2 numbers"):
+        runtime.Series(*none, 4, [(3, np.zeros(2))], [(0, 2)], 2, 0, 1)
+    series = runtime.Series(*none, 4, [], [(0, 2)], 2, 0, 3)
     with pytest.raises(ValueError, match="row = 3"):
         runtime.TaylorStepper(series, 0.0, np.zeros(2), 1.0, rtol=1e-6, atol=np.zeros(2), row=3)
