@@ -94,12 +94,14 @@ def standard_errors(estimates: list[Array], expected: tuple[Array, ...], floor: 
 
     ``floor`` is what rounding leaves of the error of a number that does not depend on the tokens.
     """
-    worst, count = 0.0, 0
+    worst, count = 0.0, sum(np.size(value) for value in expected)
     for replicates, value in zip(estimates, expected, strict=True):
-        error = replicates.std(axis=0, ddof=1) / np.sqrt(len(replicates))
-        gap = np.abs(replicates.mean(axis=0) - value) / np.maximum(error, floor)
-        worst = max(worst, float(gap.max())) if np.isfinite(gap).all() else float("inf")
-        count += gap.size
+        error = np.maximum(replicates.std(axis=0, ddof=1) / np.sqrt(len(replicates)), floor)
+        gap = np.abs(replicates.mean(axis=0) - value)
+        off = gap != 0.0  # also where it is not a number
+        if not np.isfinite(gap).all() or not error[off].all():
+            return float("inf"), count
+        worst = max(worst, float(np.max(gap[off] / error[off], initial=0.0)))
     return worst, count
 
 

@@ -20,6 +20,12 @@ def test_verify_of_a_spec_file(symflow_command: Any, examples: Path) -> None:
     assert len({row["witness"] for row in done.json["rows"]}) >= 5
 
 
+def test_verify_of_what_does_not_keep_gaussians(symflow_command: Any) -> None:
+    done = symflow_command("verify", "sigmoid")
+    assert done.code == 0
+    assert "-3/8 ≠ 0" in done.stdout
+
+
 @pytest.mark.parametrize(("rows", "code"), [((GOOD,), 0), ((GOOD, BAD), 1), ((), 1)])
 def test_verify_shows_what_failed_and_where(
     symflow_command: Any, monkeypatch: pytest.MonkeyPatch, rows: tuple[Row, ...], code: int

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sympy import Identity, Inverse, MatPow, MatrixSymbol, Rational, Symbol, Trace, sqrt
+from sympy import Identity, Integer, Inverse, MatPow, MatrixSymbol, Rational, Symbol, Trace, sqrt
 
 from symflow.algebra.families import FamilySum
 from symflow.algebra.symbols import dimension, matrix, vector
@@ -134,6 +134,17 @@ def test_principal_roots():
         exact(MatPow(-S, Rational(1, 2)))
     with pytest.raises(InputError, match="principal"):
         batched(MatPow(-S, Rational(1, 2)))
+
+
+def test_roots_of_ill_conditioned_matrices():
+    """(I + uvᵀ)^{1/2} = I + (√(1 + vᵀu) − 1)/(vᵀu) uvᵀ, here with a condition of 1e24 and more."""
+    u, v = matrix("u", d, Integer(1)), matrix("v", d, Integer(1))
+    values = {"u": 1e12 * np.array([[1.0], [2.0], [-1.0]]), "v": 1e12 * np.array([[2.0], [0.5], [1.0]])}
+    exact = Exact(values, {"d": 3}, context())
+    found, outer = exact(MatPow(Identity(d) + u * v.T, Rational(1, 2))), exact(u * v.T)
+    inner = exact.ctx.mpf(2) * exact.ctx.mpf(10) ** 24
+    wanted = exact.ctx.eye(3) + (exact.ctx.sqrt(1 + inner) - 1) / inner * outer
+    assert exact.ctx.mnorm(found - wanted, 1) < 1e-20 * exact.ctx.mnorm(wanted, 1)
 
 
 def test_an_unknown_node_is_refused_by_name():

@@ -185,6 +185,14 @@ def test_tokens_agree_within_a_small_standard_error(model):
     assert wrong > bound(numbers)
 
 
+def test_standard_errors_of_what_does_not_depend_on_tokens():
+    constant = [np.ones((24, 2))]
+    assert standard_errors(constant, (np.ones(2),), 0.0) == (0.0, 2)
+    assert standard_errors(constant, (np.array([1.0, 1.5]),), 0.0) == (np.inf, 2)
+    assert standard_errors(constant, (np.array([1.0, np.nan]),), 1.0) == (np.inf, 2)
+    assert standard_errors(constant, (np.array([1.0, 1.5]),), 0.25) == (2.0, 2)
+
+
 def test_particles_without_attention_are_an_ornstein_uhlenbeck_process():
     statement = Softmax(sign=0, feed_forward=True, diffusion=0.5).statement({"A", "V", "W", "c"})
     W, c, end = np.array([[-1.0, 0.5], [0.0, -0.5]]), np.array([0.5, 1.0]), 0.5
