@@ -293,7 +293,10 @@ def total(terms: Iterable[Any]) -> Any:
 
 
 def as_scalar(expr: Any) -> Expr:
-    """Return a 1×1 matrix expression as a scalar."""
+    """Return a 1×1 matrix expression, or the trace of a square one, as a scalar."""
+    rows, cols = shape_of(expr)
+    if rows != cols:
+        raise Rejected(f"{expr} of shape {(rows, cols)} is no scalar")
     return Trace(expr) if is_matrix(expr) else expr
 
 

@@ -136,8 +136,10 @@ def _members(record: Mapping[str, Any]) -> set[str]:
     return {name for head in record["heads"] if head.family is not None for name in head.family.members}
 
 
-def _require_names(expr: Any, allowed: Iterable[str], what: str) -> None:
-    found = sorted(loose_names(expr) - set(allowed))
+def _require_names(terms: Terms, expr: Any, allowed: Iterable[str], what: str) -> None:
+    """Refuse other names, and averages even under a sum: what they are follows from the statement."""
+    hidden = {symbol.name for symbol in expr.free_symbols} & terms.abbreviations
+    found = sorted(loose_names(expr) - set(allowed) | hidden)
     if found:
         raise CertificateError(f"statement: {what} must not contain {', '.join(found)}")
 
@@ -192,14 +194,16 @@ class GaussianPreservation(Theorem):
         state = {record["mean"], record["covariance"], *(record["positions"] or {}).values()}
         allowed = {"output": {record["query"]}, "diffusion": set(), "mean_rhs": state, "cov_rhs": state}
         for field, names in allowed.items():
-            _require_names(terms.read(record[field]), shared | names, field)
+            _require_names(terms, terms.read(record[field]), shared | names, field)
         if is_matrix(terms.read(record["diffusion"])):
             raise CertificateError("statement: the diffusion must be a scalar")
         for head in record["heads"]:
             own = shared | set(head.members)
-            _require_names(terms.read(head.kernel), own | {record["query"], record["key"]}, "the kernel")
-            _require_names(terms.read(head.value), own | {record["key"]}, "the value")
-            _require_names(terms.read(head.prefactor), shared, "the prefactor")
+            _require_names(
+                terms, terms.read(head.kernel), own | {record["query"], record["key"]}, "the kernel"
+            )
+            _require_names(terms, terms.read(head.value), own | {record["key"]}, "the value")
+            _require_names(terms, terms.read(head.prefactor), shared, "the prefactor")
             for text in (head.kernel, head.value, head.prefactor):
                 terms.require_defined(text)
             if is_matrix(terms.read(head.kernel)) or is_matrix(terms.read(head.prefactor)):
@@ -225,7 +229,7 @@ class GaussianPreservation(Theorem):
         step = _unused("h", record)
         terms = _terms(record, {step: ("d",)})
         tilt = terms.read(record["domain"])
-        _require_names(tilt, _parameters(record) - _members(record), "the domain")
+        _require_names(terms, tilt, _parameters(record) - _members(record), "the domain")
         terms.require_defined(record["domain"])
         if not is_matrix(tilt) or tilt.shape != Identity(terms.symbols["d"]).shape:
             raise CertificateError("statement: the domain must be a d × d matrix")

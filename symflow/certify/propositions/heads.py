@@ -92,8 +92,9 @@ def _read_head(record: Any, symbols: Mapping[str, Any]) -> AveragedHead:
         raise CertificateError("statement: 'members' of a head must be names of matrices")
     if (count is None) != (not members):
         raise CertificateError("statement: 'count' is null for one head, and a size where there are members")
-    if count is not None and (not isinstance(count, str) or is_fixed_size(count)):
-        raise CertificateError("statement: 'count' of a head must be the name of a size")
+    sizes = {"d", *(size for shape in symbols.values() for size in shape)}
+    if count is not None and (not isinstance(count, str) or is_fixed_size(count) or count in sizes):
+        raise CertificateError("statement: 'count' of a head must be the name of a size of its own")
     return AveragedHead(**{key: record[key] for key in _TEXTS}, members=tuple(members), count=count)
 
 

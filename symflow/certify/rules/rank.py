@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sympy import Integer
+
 from symflow.certify.rules.rule import Inference, Rule
 
 
@@ -9,6 +11,7 @@ def _constant_rank(line: Inference) -> None:
     line.require("constant-rank")
     line.count(2)
     solution = line.premise(0, "gaussian-solution")
+    line.same(solution["diffusion"], Integer(0), "with noise the rank is not constant")
     for field in line.conclusion.terms:
         line.same(line.conclusion[field], solution[field], f"another {field}")
     line.same(line.conclusion["cov_rhs"], line.premise(1, "congruence")["cov_rhs"], "another equation")

@@ -18,7 +18,7 @@ from symflow.algebra.grammar import to_text
 from symflow.algebra.quadratic import QuadraticForm, quadratic_form
 from symflow.certify.search.chain import ChainWriter
 from symflow.certify.search.sign import gram_terms, write_definite
-from symflow.errors import NotQuadratic
+from symflow.errors import ClosureUndecided, NotQuadratic
 from symflow.models.statement import Head
 
 _HALF = Rational(1, 2)
@@ -220,18 +220,10 @@ def _write_centre_without_factor(
 
 def _write_moments(chain: ChainWriter, s: AverageSetting) -> Averaged:
     r"""A kernel pᵀy + q that is affine in the key needs two moments."""
-    kernel, (slope, offset) = s.head.kernel, s.value
-    form = quadratic_form(kernel, s.query, s.key)
-    if not form.C.is_ZeroMatrix:
-        raise NotQuadratic(
-            f"the kernel {kernel} is not affine in the key; only such kernels have a rule", form.C
-        )
+    (slope, offset), (form, outer) = s.value, _affine_kernel(s)
     push, rest = total(product(form.B, s.query), form.c), form.rest
-    outer = quadratic_form(rest, s.key, s.query)
-    if not outer.C.is_ZeroMatrix:
-        raise NotQuadratic(f"the kernel {kernel} is not affine in the query", outer.C)
     affine = _write_affine_value(chain, s)
-    split = chain.equal("normal-form", kernel, Trace(push.T * s.key) + rest)
+    split = chain.equal("normal-form", s.head.kernel, Trace(push.T * s.key) + rest)
     second, first, mass = s.moments
     left = total(product(slope, second), product(offset, first.T))
     right = total(product(slope, first), product(offset, mass))
@@ -248,6 +240,19 @@ def _write_moments(chain: ChainWriter, s: AverageSetting) -> Averaged:
         offset=offset,
     )
     return Averaged(line, at_mean, gradient)
+
+
+def _affine_kernel(s: AverageSetting) -> tuple[QuadraticForm, QuadraticForm]:
+    """Return the kernel as a form in the key, and what is free of the key as a form in the query."""
+    kernel = s.head.kernel
+    try:
+        form = quadratic_form(kernel, s.query, s.key)
+        outer = quadratic_form(form.rest, s.key, s.query)
+    except NotQuadratic as error:
+        raise ClosureUndecided(f"only kernels that are affine in the key have a rule: {error}") from error
+    if not (form.C.is_ZeroMatrix and outer.C.is_ZeroMatrix):
+        raise ClosureUndecided(f"only kernels that are affine in each token have a rule, not {kernel}")
+    return form, outer
 
 
 def _at(scalar: Any, query: Any, mean: Any) -> Any:
