@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symflow.algebra.exact.rational import is_zero
+from symflow.algebra.exact.rational import inertia, is_zero
 from symflow.longtime.assemble import undecided
 from symflow.longtime.commuting import commuting
 from symflow.longtime.fractional import fractional
@@ -98,6 +98,11 @@ def _decide(exact: ExactProblem) -> LongTime:
 
 def _open_question(exact: ExactProblem) -> str:
     """Return what kept every criterion from applying."""
+    if any(inertia(head.C).positive for head in exact.heads):
+        return (
+            "no exact solution is recognised, and the quadratic part C of the score has a positive "
+            "eigenvalue, so that the covariance may leave the domain on which the normaliser is finite"
+        )
     if any(not is_zero(head.C) for head in exact.heads):
         return (
             "no exact solution is recognised, and the quadratic part C of the score is singular, "

@@ -13,7 +13,16 @@ from __future__ import annotations
 from typing import Any
 
 from symflow.algebra.exact.numbers import AlgebraicNumber, matrix_latex, real_root_at
-from symflow.algebra.exact.rational import RationalMatrix, fractions, identity, is_zero, to_sympy, zeros
+from symflow.algebra.exact.rational import (
+    RationalMatrix,
+    fmpq,
+    fractions,
+    identity,
+    inertia,
+    is_zero,
+    to_sympy,
+    zeros,
+)
 from symflow.derive.steps import Formula
 from symflow.longtime.assemble import steps_of
 from symflow.longtime.checks import InitialVelocity, SolvesClosedEquations
@@ -22,21 +31,24 @@ from symflow.longtime.quadratic import covariance_is_autonomous
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Criterion, Hypothesis, LongTime
 
+#: Largest d: the proof evaluates at about 2d² points.
+_WIDEST = 6
 _STATEMENT = (
     r"Let $\dot\Sigma = L\Sigma+\Sigma L^{\top}$ and suppose $\dot L = L^2$ along "
     r"$\Sigma(t) = (I-tL_0)^{-1}\Sigma_0(I-tL_0)^{-\top}$, $L_0 = L(\Sigma_0)$. Then this is the solution: "
     r"$\Phi = (I-tL_0)^{-1}$ has $\dot\Phi = \Phi L_0\Phi = L\Phi$. It blows up at the smallest positive "
     r"pole "
-    r"of an entry of $\Sigma(t)$ in lowest terms; without one it exists for all times."
+    r"of an entry of $\Sigma(t)$ in lowest terms; without one it exists for all times. If every $C_h "
+    r"\preceq 0$, no normaliser diverges before."
 )
 
 
 def fractional(exact: ExactProblem) -> LongTime | None:
     """Return the fate of a linear-fractional solution; None where the candidate solves nothing."""
-    if (
-        exact.diffusion != 0 or exact.dim > 6 or not covariance_is_autonomous(exact)
-    ):  # the proof evaluates at about 2d² points
+    if exact.diffusion != 0 or exact.dim > _WIDEST or not covariance_is_autonomous(exact):
         return None
+    if any(inertia(head.C).positive for head in exact.heads):
+        return None  # the curve may leave the domain, where a normaliser diverges
     gradient = exact.velocity_gradient()
     if gradient is None:
         return None
@@ -83,7 +95,7 @@ def _reason(t_star: AlgebraicNumber | None, limit: Any) -> str:
 def _candidate(gradient: RationalMatrix, sigma: RationalMatrix) -> RationalCurve:
     d = gradient.nrows()
     if is_zero(gradient):
-        return RationalCurve((sigma,), (1,))
+        return RationalCurve((sigma,), (fmpq(1),))
     resolvent = RationalCurve.resolvent(gradient, identity(d))
     left, q = resolvent.coefficients, resolvent.denominator
     numerators = [zeros(d, d) for _ in range(2 * len(left) - 1)]

@@ -25,6 +25,7 @@ from symflow.algebra.exact.rational import (
     diagonal,
     fractions,
     identity,
+    inertia,
     inertia_on_range,
     is_symmetric,
     is_zero,
@@ -112,7 +113,8 @@ def modes(exact: ExactProblem) -> LongTime | None:
     v = head.M[0, 0]
     if not is_zero(head.M - identity(exact.dim) * v) or not is_symmetric(head.B) or head.kernel != "exp":
         return None
-    if head.normalise == "softmax" and head.C == head.B and not is_zero(head.C) and v > 0:
+    tilted = head.normalise == "softmax" and head.C == head.B and not is_zero(head.C)
+    if tilted and v > 0 and not inertia(head.C).positive:  # else a mode may leave the domain gy < 1
         return _told(exact, v, "distance", _DISTANCE, _distance_mode(float(number_of(v))))
     if head.normalise == "sinkhorn" and is_zero(head.C):
         return _told(exact, v, "transport", _TRANSPORT, _transport_mode(float(number_of(v))))

@@ -357,4 +357,5 @@ def test_norms_of_quotients():
         *start, line("x", "norm-quotient", ("norm", "eye(d)/b", "1"), ["n", "s", "g"], divisor="b")
     )
     assert refused(*start, line("x", "norm-quotient", quotient, ["n", "s", "o"], divisor="b"))
+    assert refused(*start, line("x", "norm-quotient", quotient, ["n", "s", "g"], divisor="eye(d)"))
     assert refused(*start, line("x", "norm-quotient", quotient, ["n", "o", "g"], divisor="b"))

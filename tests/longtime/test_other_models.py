@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 from sympy import Rational, sqrt
 
-from symflow import L2, Gaussian, Linear, Masked, MultiHead, Sigmoid, Sinkhorn, Softmax, long_time, solve
+from symflow import (
+    L2,
+    Attention,
+    Gaussian,
+    Linear,
+    Masked,
+    MultiHead,
+    Sigmoid,
+    Sinkhorn,
+    Softmax,
+    long_time,
+    solve,
+)
 from symflow.algebra.exact.numbers import Ball, BallMatrix
 
 I2 = np.eye(2)
@@ -221,6 +233,39 @@ def test_noise_with_a_weighted_trace_stays_bounded() -> None:
 def test_models_without_closed_equations_are_refused() -> None:
     with pytest.raises(ValueError, match="sigmoid"):
         long_time(Sigmoid(), CENTRED, {"V": I2, "A": I2})
+
+
+@pytest.mark.parametrize(
+    ("B", "C", "V"),
+    [
+        ([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [0, 1]]),
+        ([[1, 0], [0, -1]], [[1, 0], [0, -1]], [[1, 0], [0, 1]]),
+        ([[0, 1], [0, 0]], [[1, 0], [0, 0]], [[0, 0], [0, 1]]),
+    ],
+)
+def test_a_score_whose_normaliser_may_diverge_is_not_said_to_live_forever(B: Any, C: Any, V: Any) -> None:
+    model = Attention("dot(x, B*y) + dot(y, C*y)/2")
+    initial, params = Gaussian([0, 0], [[0.5, 0], [0, 0.5]]), {"B": B, "C": C, "V": V}
+    run = solve(model, initial, params, (0, 5))
+    assert run.status != "finished"  # it leaves λ_max(Σ^(1/2)CΣ^(1/2)) < 1, or blows up
+    result = long_time(model, initial, params)
+    assert (result.global_in_time, result.limit, result.closed_form) == (None, None, None)
+    assert "normaliser" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [
+        (L2(), {"V": [[0]], "Q": [[-2]], "K": [[2]]}),
+        (L2(), {"V": [[1]], "Q": [[0]], "K": [[2]]}),
+        (Sinkhorn(), {"V": [[0]], "A": [[2]]}),
+    ],
+)
+def test_a_law_that_does_not_move_is_its_own_limit(model: Any, params: Any) -> None:
+    result = long_time(model, Gaussian([0], [[2.25]]), params)
+    assert result.global_in_time is True
+    np.testing.assert_array_equal(np.array(result.limit, float), [[2.25]])
+    assert result.check()
 
 
 def test_irrational_numbers_are_not_passed_off_as_exact() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Identity
 
 from symflow.certify.rules.rule import Inference, Rule
-from symflow.certify.terms import Rejected, multiply, shape_of, total, transposed
+from symflow.certify.terms import Rejected, is_matrix, multiply, shape_of, total, transposed
 
 
 def _from_sign(line: Inference) -> None:
@@ -47,6 +47,8 @@ def _quotient(line: Inference) -> None:
     line.require("norm")
     line.count(3)
     premise, divisor = line.premise(0, "norm"), line.arguments["divisor"]
+    if is_matrix(divisor):
+        raise Rejected("the divisor must be a scalar")
     least = line.premise(1, "positive")["scalar"]
     gap = line.premise(2, "nonnegative")["scalar"]
     line.same(gap, divisor - least, "premise 3 does not say that the divisor is at least that")

@@ -107,9 +107,9 @@ CLAIMS = (
         id="CACP25/blow-up-criterion",
         title="Positive strength and blow-up",
         quoted=r"If $\lambda_{\max}(VA + A^\top V^\top) > 0$, then $\Sigma(t)$ blows up in finite time.",
-        holds=r"False for general $(V, A)$: in the plane with $A$ skew, $\Sigma(t) = \Sigma_0 + u(t)D$ stays "
-        r"on the line of direction $D = VA + A^\top V^\top$, and $u$ stops where the determinant vanishes; "
-        r"$V \succ 0$ and $\Sigma_0 \succ 0$ do not help. "
+        holds=r"False for general $(V, A)$: in the plane with $V$ symmetric and $A$ skew, $\Sigma(t) = "
+        r"\Sigma_0 + u(t)D$ stays on the line of direction $D = VA + A^\top V^\top$, and $u$ stops where "
+        r"the determinant vanishes; $V \succ 0$ and $\Sigma_0 \succ 0$ do not help. "
         r"True for $V$ that commutes with $\Sigma_0$ and $VA + A^\top V^\top$, with "
         r"$\Sigma_0^{1/2}(VA + A^\top V^\top)\Sigma_0^{1/2}$ in its place (CACP25/blow-up-time).",
         hypotheses=r"Softmax attention, $A$ with the scale $\beta/\tau$; $\Sigma_0 \succ 0$.",

@@ -155,7 +155,7 @@ CLAIMS = (
         title="Scores opposite to the values stay bounded",
         quoted=r"If $A = -V^\top P$ with $P \succ 0$, the covariance does not blow up, for any $V$.",
         holds=r"$\frac{d}{dt}\operatorname{tr}(P\Sigma) = -2\,|\Sigma^{1/2}V^\top P\Sigma^{1/2}|^2 \le 0$ "
-        r"(Frobenius norm), although $VA + A^\top V^\top$ may have either sign.",
+        r"(Frobenius norm), although $VA + A^\top V^\top$ may have positive eigenvalues.",
         hypotheses=_SCALE + r"Any $V$, $P = P^\top \succ 0$.",
     ),
     _claim(
