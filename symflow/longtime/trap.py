@@ -61,7 +61,10 @@ def find_trap(field: Field, state: State) -> Trap | None:
     if centre is None:
         return None
     jacobian = floats(field.derivative(centre))
-    if not np.isfinite(jacobian).all() or np.linalg.eigvals(jacobian).real.max() >= 0:
+    if not np.isfinite(jacobian).all():
+        return None
+    rounding = len(jacobian) * np.finfo(float).eps * np.linalg.norm(jacobian)
+    if np.linalg.eigvals(jacobian).real.max() >= -rounding:  # no contraction that could be verified
         return None
     X = solve_continuous_lyapunov(jacobian.T, -np.eye(len(jacobian)))
     try:

@@ -1,0 +1,130 @@
+"""What the scripts of this folder share: their two options, and what is read off runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import symflow
+from symflow.plot import save
+from symflow.spec import load_spec
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def read_options() -> argparse.Namespace:
+    """Read ``--size small|paper`` and ``--out FOLDER`` from the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", choices=("small", "paper"), default="small", help="seconds, or minutes")
+    parser.add_argument("--out", type=Path, help="folder for the figures, as SVG, PDF and PNG")
+    options = parser.parse_args()
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def keep(figure: Any, out: Path | None, name: str) -> None:
+    """Save a figure where ``--out`` asks for it."""
+    if out is not None:
+        save(figure, out / name)
+
+
+def example(name: str) -> Any:
+    """Read ``examples/NAME.toml``."""
+    return load_spec(EXAMPLES / f"{name}.toml")
+
+
+def spectrum(factor: Any) -> Any:
+    """Return the eigenvalues of FFᵀ in decreasing order, accurate however small; zero where F is NaN."""
+    finite = np.isfinite(factor).all(axis=(-1, -2))
+    return np.linalg.svd(np.where(finite[..., None, None], factor, 0.0), compute_uv=False) ** 2
+
+
+def settled_rank(early: Any, late: Any) -> Any:
+    r"""Count the eigenvalues that stay, seen at two times.
+
+    The slowest decay is 1/t, for which an eigenvalue at ten times the time is a tenth. One that keeps a third
+    of its value stays.
+
+    Parameters
+    ----------
+    early, late : ndarray, (..., d)
+        Eigenvalues in decreasing order, at t and at 10t.
+    """
+    return (late > np.maximum(early / 3, 1e-12)).sum(axis=-1)
+
+
+def laws_of_unit_trace(side: int) -> Any:
+    """Return covariances (N, 2, 2) of trace one, eigenvalues above 1/40, on a grid ``side`` points wide."""
+    ticks = np.linspace(-0.95, 0.95, side)
+    x, y = (values.ravel() for values in np.meshgrid(ticks, ticks))
+    inside = np.hypot(x, y) <= 0.95
+    x, y = x[inside], y[inside]
+    return np.moveaxis(np.array([[(1 + x) / 2, y / 2], [y / 2, (1 - x) / 2]]), -1, 0)
+
+
+def fates(model: Any, params: dict[str, Any], laws: Any) -> list[str]:
+    """Return what becomes of centred laws (N, 2, 2): zero, a rising or falling line, the plane, or blow-up.
+
+    Attracting lines are reached exponentially, other decay is 1/t: the runs end at t = 1000.
+    """
+    own = {name: np.broadcast_to(value, (len(laws), *value.shape)) for name, value in params.items()}
+    starts = [symflow.Gaussian([0, 0], cov) for cov in laws]
+    runs = symflow.ensemble(model, starts, own, (0, 1000), t_eval=[0, 100, 1000])
+    early, late = np.moveaxis(spectrum(runs.factor), 1, 0)[1:]
+    lines = np.where(runs.cov[:, -1, 0, 1] > 0, "rising line", "falling line")
+    names = np.choose(settled_rank(early, late), ["zero", lines, "plane"])
+    if not np.isin(runs.status, ["finished", "blow-up"]).all():
+        raise SystemExit(f"runs without an answer: {runs}")
+    return np.where(runs.status == "blow-up", "blow-up", names).tolist()
+
+
+def clipped_euler(V: Any, A: Any, cov: Any, step: float, *, still: float, most: int, far: float = 1e3) -> Any:
+    r"""Return what the usual script reports: explicit Euler steps, negative eigenvalues set to zero.
+
+    .. math:: \Sigma \leftarrow \Pi_{\succeq 0}(\Sigma + h(V\Sigma A\Sigma + \Sigma A^\top\Sigma V^\top))
+
+    A comparison, and nothing that the package uses. A step that is too long overshoots zero, and a clipped
+    direction may be lost for ever: the kernel of Σ lies in the kernel of ΣAᵀΣ.
+
+    Parameters
+    ----------
+    V, A, cov : ndarray, (B, d, d)
+        One run each.
+    step : float
+        h.
+    still : float
+        A run ends as converged where the drift's Frobenius norm is below it.
+    most : int
+        Steps at most.
+    far : float
+        A run ends as diverged where the trace is above it.
+
+    Returns
+    -------
+    cov : ndarray, (B, d, d)
+        Where each run ended.
+    outcome : ndarray of str, (B,)
+        ``"converged"``, ``"diverged"`` or ``"unfinished"``.
+    clipped : ndarray of int, (B,)
+        How many negative eigenvalues were set to zero.
+    """
+    cov, outcome = cov.copy(), np.full(len(cov), "unfinished", dtype="<U10")
+    clipped, running = np.zeros(len(cov), dtype=int), np.arange(len(cov))
+    for _ in range(most):
+        S = cov[running]
+        half = V[running] @ S @ A[running] @ S
+        drift = half + np.swapaxes(half, 1, 2)
+        values, axes = np.linalg.eigh(S + step * drift)
+        clipped[running] += (values < 0).sum(axis=1)
+        S = (axes * np.maximum(values, 0)[:, None, :]) @ np.swapaxes(axes, 1, 2)
+        cov[running] = S
+        outcome[running[np.linalg.norm(drift, axis=(1, 2)) < still]] = "converged"
+        outcome[running[np.trace(S, axis1=1, axis2=2) > far]] = "diverged"
+        running = running[outcome[running] == "unfinished"]
+        if not running.size:
+            break
+    return cov, outcome, clipped
