@@ -17,7 +17,7 @@ from symflow_ext.stepper cimport (
 )
 from symflow_ext.tables cimport LANES
 
-# What the last term may be, in units of the tolerance: the terms behind it and the errors of all steps add up.
+# What the last term may be, in units of the tolerance: those behind it and the errors of all steps add up.
 cdef double TAIL = 0.5
 
 
@@ -28,9 +28,15 @@ cdef class TaylorStepper(Stepper):
 
         h = min over k in (p - 1, p) of (TAIL / |y_[k]|)^(1/k),
 
-    with the largest entry of the coefficient in units of ``atol + rtol |y|``: near a singularity the square of
-    an entry would overflow.  The dense output is the
-    Taylor polynomial: its coefficients are h^k y_[k], k = 1, ..., p.
+    with the largest entry of the coefficient in units of ``atol + rtol |y|``: near a singularity the square
+    of an entry would overflow.  Where the last two terms are small by chance this says nothing (two of three
+    coefficients of x' = 1 - x^3, x(0) = 0, are zero), and so a step is accepted by the defect P' - f(P) of
+    the polynomial P at its end: there the first term that is left out has the size
+
+        h |P'(h) - f(P(h))| / (p + 1),
+
+    and f(P(h)) is the slope with which the next step begins.  The dense output is the Taylor polynomial:
+    its coefficients are h^k y_[k], k = 1, ..., p.
 
     Parameters
     ----------
@@ -47,6 +53,7 @@ cdef class TaylorStepper(Stepper):
     cdef ptrdiff_t *_slope_dims
     cdef ptrdiff_t _order, _row
     cdef double *_next
+    cdef double *_end
 
     def __init__(self, Bound call, double t0, y0, double t1, *, double rtol, atol, max_step=None,
                  first_step=None, watch=0, ptrdiff_t row=1):
@@ -59,9 +66,10 @@ cdef class TaylorStepper(Stepper):
         self.dense_rows = self._order
         self._slope(call)
         cdef ptrdiff_t block = (self._order + 1) * self._n + LANES
-        self._reserve(2 * block + self._n + LANES)
+        self._reserve(2 * block + 2 * (self._n + LANES))
         self._y, self._next = self._memory, self._memory + block
         self._atol = self._next + block
+        self._end = self._atol + self._n + LANES
         self._k = self._y + self._n
         cdef Reader start = Reader(y0, self._n, "y0"), floor = Reader(atol, self._n, "atol")
         memcpy(self._y, start.data, self._n * 8)
@@ -109,8 +117,8 @@ cdef class TaylorStepper(Stepper):
         return RUNNING
 
     cdef int _step(self, double *dense) noexcept nogil:
-        """Take one step, halved until the series at its end exists."""
-        cdef double least, t_new, h
+        """Take one step, halved until the series at its end exists and the defect is within the tolerance."""
+        cdef double least, t_new, h, defect, before = HUGE_VAL
         cdef double *swap
         cdef int code
         while True:
@@ -119,12 +127,15 @@ cdef class TaylorStepper(Stepper):
                 return STEP_TOO_SMALL
             t_new = self._target(least)
             h = t_new - self.t
-            self._sum(h, self._next)
+            self._sum(h, False, self._next)
             code = self._expand(t_new, self._next, t_new == self.t1)
-            if code == SYMFLOW_OK:
-                break
             if code == SYMFLOW_RAISED:
                 return RAISED
+            if code == SYMFLOW_OK:
+                defect = self._defect(h)
+                if defect <= 1.0 or defect > 0.5 * before:  # what halving leaves as it was is rounding
+                    break
+                before, code = defect, REASON_ACCURACY
             self.rejected += 1
             self._reason = code
             if fabs(h) <= least:
@@ -142,15 +153,30 @@ cdef class TaylorStepper(Stepper):
             self.h = self._horizon()
         return self._conclude()
 
-    cdef void _sum(self, double h, double *out) noexcept nogil:
-        """Evaluate the polynomial by Horner's rule, one block of lanes at a time.
+    cdef void _sum(self, double h, bint slope, double *out) noexcept nogil:
+        """Evaluate the polynomial or its derivative by Horner's rule, one block of lanes at a time.
 
         The last block of a row reaches into the next one, where nothing is lost: it is not yet written.
         """
         cdef ptrdiff_t i = 0
         while i < self._n:
-            _horner(self._order, self._n, h, self._y + i, out + i)
+            _horner(self._order, self._n, h, slope, self._y + i, out + i)
             i += LANES
+
+    cdef double _defect(self, double h) noexcept nogil:
+        """Return the first term that a step leaves out, in units of the tolerance."""
+        cdef ptrdiff_t n = self._n, i, row, start = 0
+        cdef double size, high, worst = 0.0
+        self._sum(h, True, self._end)
+        while start < n:
+            row = self._row if start >= self._watched else 1
+            size = high = 0.0
+            for i in range(start, start + row):
+                size = fmax(size, fmax(fabs(self._y[i]), fabs(self._next[i])))
+                high = fmax(high, fabs(self._end[i] - self._next[n + i]))
+            worst = fmax(worst, high / (self._atol[start] + self._rtol * size + 1e-300))
+            start += row
+        return worst * fabs(h) / (self._order + 1)
 
     cdef int _dense(self, double h, double *out) noexcept nogil:
         """Write the coefficients in powers of the fraction of the step."""
@@ -181,22 +207,27 @@ cdef class TaylorStepper(Stepper):
         return fmin(_radius(last, p), _radius(before, p - 1))
 
 
-cdef inline void _horner(ptrdiff_t order, ptrdiff_t stride, double h, const double *c,
+cdef inline void _horner(ptrdiff_t order, ptrdiff_t stride, double h, bint slope, const double *c,
                          double *out) noexcept nogil:
+    """Evaluate the sum of w_k c_k h^(k - slope): all w_k are 1, or w_k = k for the derivative."""
     cdef ptrdiff_t k
+    cdef double w = order if slope else 1.0
     cdef double s0, s1, s2, s3, s4, s5, s6, s7
     c += order * stride
-    s0, s1, s2, s3, s4, s5, s6, s7 = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
-    for k in range(order):
+    s0, s1, s2, s3 = w * c[0], w * c[1], w * c[2], w * c[3]
+    s4, s5, s6, s7 = w * c[4], w * c[5], w * c[6], w * c[7]
+    for k in range(order - 1, slope - 1, -1):
         c -= stride
-        s0 = s0 * h + c[0]
-        s1 = s1 * h + c[1]
-        s2 = s2 * h + c[2]
-        s3 = s3 * h + c[3]
-        s4 = s4 * h + c[4]
-        s5 = s5 * h + c[5]
-        s6 = s6 * h + c[6]
-        s7 = s7 * h + c[7]
+        if slope:
+            w = k
+        s0 = s0 * h + w * c[0]
+        s1 = s1 * h + w * c[1]
+        s2 = s2 * h + w * c[2]
+        s3 = s3 * h + w * c[3]
+        s4 = s4 * h + w * c[4]
+        s5 = s5 * h + w * c[5]
+        s6 = s6 * h + w * c[6]
+        s7 = s7 * h + w * c[7]
     out[0], out[1], out[2], out[3] = s0, s1, s2, s3
     out[4], out[5], out[6], out[7] = s4, s5, s6, s7
 

@@ -104,7 +104,8 @@ class PythonTaylorStepper(PythonStepper):
         return "running"
 
     def _step(self, dense: Array | None) -> str:
-        """Take one step, halved until the series at its end exists."""
+        """Take one step, halved until the series at its end exists and the defect is within the tolerance."""
+        before = math.inf
         while True:
             least = 10.0 * abs(math.nextafter(self.t, self._direction * math.inf) - self.t)
             if self.h < least < abs(self.t1 - self.t):  # beyond its radius a series says nothing
@@ -114,7 +115,10 @@ class PythonTaylorStepper(PythonStepper):
             y_new = self._sum(h)
             code, rows = self._expand(y_new) if np.isfinite(y_new).all() else (_NON_FINITE, self._rows)
             if code == 0:
-                break
+                defect = self._defect(h, y_new, rows[1])
+                if defect <= 1.0 or defect > 0.5 * before:  # what halving leaves as it was is rounding
+                    break
+                before = defect
             self.rejected += 1
             self._reason = code
             if abs(h) <= least:
@@ -137,12 +141,22 @@ class PythonTaylorStepper(PythonStepper):
             total += row
         return total
 
-    def _horizon(self) -> float:
-        """Return the step for which the last two terms are within the tolerance."""
-        size = np.abs(self._y)
+    def _defect(self, h: float, y_new: Array, slope: Array) -> float:
+        """Return the first term that a step leaves out, in units of the tolerance."""
+        k = np.arange(1, self._order + 1)
+        defect = (k * h ** (k - 1)) @ self._rows[1:] - slope
+        scale = self._scale(np.maximum(np.abs(self._y), np.abs(y_new)))
+        return float(np.max(np.abs(defect) / scale)) * abs(h) / (self._order + 1)
+
+    def _scale(self, size: Array) -> Array:
+        """Return the tolerance of every component, from its magnitude or that of its row."""
         rows = size[self._watched :].reshape(-1, self._row)
         size[self._watched :] = np.repeat(rows.max(axis=1, initial=0.0), self._row)
-        scale = self._atol + self._rtol * size + 1e-300
+        return self._atol + self._rtol * size + 1e-300
+
+    def _horizon(self) -> float:
+        """Return the step for which the last two terms are within the tolerance."""
+        scale = self._scale(np.abs(self._y))
         found = []
         for k in (self._order, self._order - 1):
             found.append(_radius(float(np.max(np.abs(self._rows[k]) / scale)), k))
