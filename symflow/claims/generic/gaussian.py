@@ -19,8 +19,10 @@ def _rank(model: Any, given: Iterable[str] | None = None, *, deadline: Deadline)
 
 
 _HYPOTHESES = (
-    "Softmax normalisation; the score is quadratic and the value affine in the key. With $C$ the second "
-    r"derivative of the score in the key: where $C \preceq 0$ is not shown, the verdict states the domain "
+    "Every value is affine in the key. A kernel that is normalised by rows, or scaled to a doubly stochastic "
+    "one, is the exponential of a score that is quadratic in the key; one that is not normalised is affine "
+    "in the key, and so it is under a causal mask. With $C$ the second derivative of a score in the key: "
+    r"where $C \preceq 0$ is not shown for weights normalised by rows, the verdict states the domain "
     r"$\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1$."
 )
 
@@ -48,7 +50,7 @@ CLAIMS = (
         holds=r"Along the Gaussian solution $\Sigma(t) = \Phi(t)\Sigma_0\Phi(t)^\top$ with $\Phi(t)$ "
         r"invertible, so $\operatorname{rank}\Sigma(t) = \operatorname{rank}\Sigma_0$ on the interval of "
         r"existence. A limit $t \to \infty$, or a blow-up time, may lower or end it.",
-        hypotheses=_HYPOTHESES,
+        hypotheses="There is no noise. " + _HYPOTHESES,
         method=METHOD,
         documented="proved",
         reference="",
