@@ -18,6 +18,8 @@ from symflow.integrate.options import Options
 _CHUNK_STEPS = 64
 _LEFT = 1e-7  # these methods cannot follow a singularity as closely as explicit ones
 
+_INDEFINITE = 1e-3  # share of Σ's largest eigenvalue by which one may be negative where Σ diverges
+
 _LARGEST = float(np.finfo(float).max) / 4.0  # of a state whose symmetric part and factor are finite too
 
 Rhs = Callable[[float, Array], Array]
@@ -36,7 +38,7 @@ class ImplicitDriver:
     y0, atol : ndarray, (n,)
     options : Options
     watch : int
-        Where the covariance begins, as for explicit methods.
+        Where the covariance begins: d, for the state is (α, Σ).
     inside : callable or None
         Tells whether a state lies in the domain of the right-hand side; None where every state does.
 
@@ -57,6 +59,7 @@ class ImplicitDriver:
         inside: Inside | None = None,
     ) -> None:
         self._rhs, self._options, self._y0, self._inside = rhs, options, y0, inside
+        self._dim = watch
         self._trouble = "accuracy"
         self.reason = "accuracy"
         self._monitor = GrowthMonitor(options.t0, options.t1, left=_LEFT, watch=watch)
@@ -146,8 +149,23 @@ class ImplicitDriver:
             self.reason = self._trouble
             return "step-too-small"
         if not (np.abs(solver.y).max() < _LARGEST and np.isfinite(slope).all()):
-            self.reason = "non-finite"
-            return "non-finite"
+            return self._diverging("non-finite")
         if self._monitor.update(solver.t, solver.y, slope):
-            return "blow-up"
+            return self._diverging("blow-up")
         return "finished" if solver.status == "finished" else "running"
+
+    def _diverging(self, status: str) -> str:
+        """Return the status of a state that diverges: that is the flow's doing only where Σ ⪰ 0.
+
+        A negative eigenvalue, which an error of the size of the tolerance may produce, diverges by itself.
+        """
+        cov = self._solver.y[self._dim :].reshape(self._dim, self._dim)
+        with np.errstate(all="ignore"):
+            scaled = cov / np.abs(cov).max()
+        if np.isfinite(scaled).all():
+            values = np.linalg.eigvalsh(scaled + scaled.T)
+            if values[0] < -_INDEFINITE * values[-1]:
+                self.reason = "indefinite"
+                return "step-too-small"
+        self.reason = status
+        return status

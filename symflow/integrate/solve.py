@@ -254,6 +254,8 @@ def _message(problem: Problem, options: Options, driver: Driver, status: str, t:
         )
     if driver.reason == "singular":
         return f"a linear system of {name} becomes singular near {where}; end the run earlier"
+    if driver.reason == "indefinite":
+        return f"errors of the size of the tolerance made cov indefinite before {where}; reduce rtol and atol"
     if options.dt is not None:
         return f"a step of dt = {options.dt:g} failed at {where}; reduce dt"
     return (
