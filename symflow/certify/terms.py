@@ -217,6 +217,8 @@ class Terms:
         self._defined.add(text)
 
     def _require_granted(self, base: Any, granted: list[Any], what: str, shown: str) -> None:
+        if base in granted:  # written in the same way, which needs no normal form
+            return
         forms = (base, transposed(base))
         if not any(self.same(form, known) for known in granted for form in forms):
             raise Rejected(f"the {what} of {base} appears before that was shown to be {shown}")
