@@ -17,16 +17,12 @@ from symflow_ext.stepper cimport (
 )
 from symflow_ext.tables cimport LANES
 
-# What the last term may be, in units of the tolerance: those behind it and the errors of all steps add up.
-cdef double TAIL = 0.5
-
-
 cdef class TaylorStepper(Stepper):
     """One run of an autonomous ``y' = f(y)`` by its Taylor series.
 
     The step h is the largest for which neither of the last two terms exceeds the tolerance,
 
-        h = min over k in (p - 1, p) of (TAIL / |y_[k]|)^(1/k),
+        h = min over k in (p - 1, p) of (1 / |y_[k]|)^(1/k),
 
     with the largest entry of the coefficient in units of ``atol + rtol |y|``: near a singularity the square
     of an entry would overflow.  Where the last two terms are small by chance this says nothing (two of three
@@ -127,7 +123,7 @@ cdef class TaylorStepper(Stepper):
                 return STEP_TOO_SMALL
             t_new = self._target(least)
             h = t_new - self.t
-            self._sum(h, False, self._next)
+            self._sum(h, self._next, self._end)
             code = self._expand(t_new, self._next, t_new == self.t1)
             if code == SYMFLOW_RAISED:
                 return RAISED
@@ -153,21 +149,20 @@ cdef class TaylorStepper(Stepper):
             self.h = self._horizon()
         return self._conclude()
 
-    cdef void _sum(self, double h, bint slope, double *out) noexcept nogil:
-        """Evaluate the polynomial or its derivative by Horner's rule, one block of lanes at a time.
+    cdef void _sum(self, double h, double *out, double *slope) noexcept nogil:
+        """Evaluate the polynomial and its derivative by Horner's rule, one block of lanes at a time.
 
         The last block of a row reaches into the next one, where nothing is lost: it is not yet written.
         """
         cdef ptrdiff_t i = 0
         while i < self._n:
-            _horner(self._order, self._n, h, slope, self._y + i, out + i)
+            _horner(self._order, self._n, h, self._y + i, out + i, slope + i)
             i += LANES
 
     cdef double _defect(self, double h) noexcept nogil:
-        """Return the first term that a step leaves out, in units of the tolerance."""
+        """Return the first term that a step leaves out, in units of the tolerance; see ``_sum``."""
         cdef ptrdiff_t n = self._n, i, row, start = 0
         cdef double size, high, worst = 0.0
-        self._sum(h, True, self._end)
         while start < n:
             row = self._row if start >= self._watched else 1
             size = high = 0.0
@@ -204,36 +199,43 @@ cdef class TaylorStepper(Stepper):
             last = fmax(last, high / size)
             before = fmax(before, low / size)
             start += row
-        return fmin(_radius(last, p), _radius(before, p - 1))
+        return exp(fmin(_log_radius(last, p), _log_radius(before, p - 1)))
 
 
-cdef inline void _horner(ptrdiff_t order, ptrdiff_t stride, double h, bint slope, const double *c,
-                         double *out) noexcept nogil:
-    """Evaluate the sum of w_k c_k h^(k - slope): all w_k are 1, or w_k = k for the derivative."""
-    cdef ptrdiff_t k
-    cdef double w = order if slope else 1.0
+cdef inline void _horner(ptrdiff_t order, ptrdiff_t stride, double h, const double *c, double *out,
+                         double *slope) noexcept nogil:
+    """Evaluate a polynomial and its derivative side by side: neither waits for the other."""
+    cdef ptrdiff_t _term
     cdef double s0, s1, s2, s3, s4, s5, s6, s7
+    cdef double p0 = 0.0, p1 = 0.0, p2 = 0.0, p3 = 0.0, p4 = 0.0, p5 = 0.0, p6 = 0.0, p7 = 0.0
     c += order * stride
-    s0, s1, s2, s3 = w * c[0], w * c[1], w * c[2], w * c[3]
-    s4, s5, s6, s7 = w * c[4], w * c[5], w * c[6], w * c[7]
-    for k in range(order - 1, slope - 1, -1):
+    s0, s1, s2, s3, s4, s5, s6, s7 = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+    for _term in range(order):
         c -= stride
-        if slope:
-            w = k
-        s0 = s0 * h + w * c[0]
-        s1 = s1 * h + w * c[1]
-        s2 = s2 * h + w * c[2]
-        s3 = s3 * h + w * c[3]
-        s4 = s4 * h + w * c[4]
-        s5 = s5 * h + w * c[5]
-        s6 = s6 * h + w * c[6]
-        s7 = s7 * h + w * c[7]
+        p0 = p0 * h + s0
+        p1 = p1 * h + s1
+        p2 = p2 * h + s2
+        p3 = p3 * h + s3
+        p4 = p4 * h + s4
+        p5 = p5 * h + s5
+        p6 = p6 * h + s6
+        p7 = p7 * h + s7
+        s0 = s0 * h + c[0]
+        s1 = s1 * h + c[1]
+        s2 = s2 * h + c[2]
+        s3 = s3 * h + c[3]
+        s4 = s4 * h + c[4]
+        s5 = s5 * h + c[5]
+        s6 = s6 * h + c[6]
+        s7 = s7 * h + c[7]
     out[0], out[1], out[2], out[3] = s0, s1, s2, s3
     out[4], out[5], out[6], out[7] = s4, s5, s6, s7
+    slope[0], slope[1], slope[2], slope[3] = p0, p1, p2, p3
+    slope[4], slope[5], slope[6], slope[7] = p4, p5, p6, p7
 
 
-cdef double _radius(double size, ptrdiff_t k) noexcept nogil:
-    """Return the h with ``h^k size = TAIL``; a coefficient that has overflowed allows no step."""
+cdef double _log_radius(double size, ptrdiff_t k) noexcept nogil:
+    """Return log h for the h with ``h^k size = 1``: a term that has overflowed allows no step."""
     if size == 0.0:
         return HUGE_VAL
-    return exp(log(TAIL / size) / k) if size < HUGE_VAL else 0.0
+    return -log(size) / k if size < HUGE_VAL else -HUGE_VAL

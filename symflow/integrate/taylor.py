@@ -16,7 +16,6 @@ from symflow.integrate.growth import GrowthMonitor
 from symflow.integrate.problem import Problem
 from symflow.integrate.python_stepper import PythonStepper
 
-_TAIL = 0.5  # what the last term may be, in units of the tolerance
 _NON_FINITE = 4
 
 
@@ -164,7 +163,7 @@ class PythonTaylorStepper(PythonStepper):
 
 
 def _radius(size: float, k: int) -> float:
-    """Return the h with ``h^k size`` equal to the bound; a coefficient that has overflowed allows no step."""
+    """Return the h with ``h^k size = 1``; a coefficient that has overflowed allows no step."""
     if size == 0.0:
         return math.inf
-    return (_TAIL / size) ** (1.0 / k) if size < math.inf else 0.0
+    return (1.0 / size) ** (1.0 / k) if size < math.inf else 0.0
