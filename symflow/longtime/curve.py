@@ -205,8 +205,9 @@ class ClosedForm:
             raise InputError(f"t = {time!r} must be at least 0{until}")
         s = fmpq(Fraction(float(self._time(time))))
         cov = np.array(fractions(self.curve.at(s)), dtype=float)
-        mean = None if self.mean is None else self.mean.number(time)
-        return mean, 0.5 * (cov + cov.T)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
+            mean = None if self.mean is None else self.mean.number(time)
+        return finite(time, mean, 0.5 * (cov + cov.T))
 
     def to_latex(self) -> str:
         """Return the formulas in LaTeX."""
@@ -220,6 +221,13 @@ class Mean:
     expression: Callable[[Any], Any]
     number: Callable[[float], Array]
     latex: str
+
+
+def finite(t: float, mean: Array | None, cov: Array) -> tuple[Array | None, Array]:
+    """Return (mean, cov); refuses a time at which one of them is beyond the largest double."""
+    if not np.isfinite(cov).all() or not (mean is None or np.isfinite(mean).all()):
+        raise InputError(f"t = {t!r}: the law is beyond the largest double there; give an earlier time")
+    return mean, cov
 
 
 def sample_points(count: int) -> Iterator[Any]:

@@ -37,7 +37,7 @@ from symflow.algebra.exact.rational import (
 from symflow.derive.steps import Checked, Formula
 from symflow.integrate.solve import solve
 from symflow.longtime.assemble import steps_of
-from symflow.longtime.curve import Array
+from symflow.longtime.curve import Array, finite
 from symflow.longtime.projector import limit_on_kernel
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Bound, Criterion, Hypothesis, LongTime
@@ -84,7 +84,9 @@ class ModeForm:
         zeros = len(rates) - np.sum(_signs(self.B, factor))
         rates[np.argsort(np.abs(rates))[: int(zeros)]] = 0.0  # how many vanish is known exactly
         turned = F @ axes
-        return self._mean(float(t)), (turned * self.mode(rates, float(t))) @ turned.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, cov = self._mean(float(t)), (turned * self.mode(rates, float(t))) @ turned.T
+        return finite(float(t), mean, cov)
 
     def _mean(self, t: float) -> Array | None:
         """Return e^{vt}α₀ where mean and covariance decouple, 0 where it stays 0."""

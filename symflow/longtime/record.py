@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ def to_record(result: LongTime) -> dict[str, Any]:
     """Return a result as nested dictionaries, ready for JSON.
 
     Numbers and matrices have the keys ``value`` (floats), ``exact`` (text, null for a ball), ``radius`` and
-    ``latex``; what is not known is null.
+    ``latex``; what is not known, and a value beyond the doubles, is null.
     """
     criterion = result.criterion
     return {
@@ -49,13 +50,19 @@ def _number(value: Any) -> dict[str, Any] | None:
     if isinstance(value, Ball):
         exact = str(value.midpoint) if value.radius == 0 else None
         return {
-            "value": float(value),
+            "value": _finite(value),
             "exact": exact,
             "radius": _upper(value.radius),
             "latex": value.to_latex(),
         }
     latex = value.to_latex() if isinstance(value, AlgebraicNumber) else str(value)
-    return {"value": float(value), "exact": str(value), "radius": 0.0, "latex": latex}
+    return {"value": _finite(value), "exact": str(value), "radius": 0.0, "latex": latex}
+
+
+def _finite(value: Any) -> float | None:
+    """Return the number as a float, None where it is beyond the largest double, which JSON cannot hold."""
+    near = float(value)
+    return near if math.isfinite(near) else None
 
 
 def _upper(radius: Fraction) -> float:

@@ -33,7 +33,7 @@ from symflow.derive.steps import Formula
 from symflow.errors import InputError
 from symflow.longtime.assemble import steps_of
 from symflow.longtime.checks import Holds, InitialVelocity
-from symflow.longtime.curve import TIME, Array
+from symflow.longtime.curve import TIME, Array, finite
 from symflow.longtime.quadratic import quadratic_flow
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Criterion, Hypothesis, LongTime
@@ -89,11 +89,11 @@ class ReflectionForm:
     def _number(self) -> Any:
         return lambdify(TIME, self._symbolic, "mpmath")
 
-    def __call__(self, t: float) -> tuple[None, Array]:
+    def __call__(self, t: float) -> tuple[Array | None, Array]:
         """Return the covariance at a time ≥ 0 before the blow-up."""
         if not 0.0 <= float(t) < (np.inf if self.ends is None else self.ends):
             raise InputError(f"t = {t!r} must be at least 0 and before the blow-up time {self.ends}")
-        return None, np.array(self._number(float(t)).tolist(), dtype=float)
+        return finite(float(t), None, np.array(self._number(float(t)).tolist(), dtype=float))
 
     def to_latex(self) -> str:
         """Return the formulas in LaTeX."""

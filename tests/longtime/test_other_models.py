@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from symflow import (
     solve,
 )
 from symflow.algebra.exact.numbers import Ball, BallMatrix
+from symflow.longtime.record import to_record
 
 I2 = np.eye(2)
 COV = np.array([[1.0, 0.5], [0.5, 1.0]])
@@ -266,6 +269,25 @@ def test_a_law_that_does_not_move_is_its_own_limit(model: Any, params: Any) -> N
     assert result.global_in_time is True
     np.testing.assert_array_equal(np.array(result.limit, float), [[2.25]])
     assert result.check()
+
+
+@pytest.mark.parametrize(("scale", "written"), [(1e-300, r"10^{599}"), (1e300, r"10^{-601}")])
+def test_a_time_beyond_the_doubles_is_exact_and_prints(scale: float, written: str) -> None:
+    result = long_time(Softmax(), CENTRED, {"V": scale * I2, "A": scale * I2})
+    assert result.blow_up_time.fraction() * 3 == 1 / Fraction(scale) ** 2
+    assert written in result.to_latex()
+    assert json.loads(json.dumps(to_record(result), allow_nan=False))["global_in_time"] is False
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [(Sinkhorn(temperature=1e-8), {"V": I2, "A": -I2}), (Softmax(), {"V": 1000 * I2, "A": -I2})],
+)
+def test_a_mean_beyond_the_doubles_is_refused(model: Any, params: Any) -> None:
+    result = long_time(model, Gaussian([1, 0], COV), params)
+    assert np.isfinite(result.closed_form(1e-9)[0]).all()
+    with pytest.raises(ValueError, match="beyond the largest double"):
+        result.closed_form(1.0)
 
 
 def test_irrational_numbers_are_not_passed_off_as_exact() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -49,7 +51,7 @@ class Ball:
         return self.lower <= exact <= self.upper
 
     def __float__(self) -> float:
-        return float(self.midpoint)
+        return _double(self.midpoint)
 
     def __str__(self) -> str:
         return f"[{float(self.midpoint):.15g} ± {float(self.radius):.2g}]"
@@ -172,7 +174,7 @@ class AlgebraicNumber:
         return CRootOf(Poly(list(reversed(self.polynomial)), Symbol("x")), self.index)
 
     def __float__(self) -> float:
-        return float(self.ball(96).midpoint)
+        return _double(self.ball(96).midpoint)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, AlgebraicNumber):
@@ -299,7 +301,9 @@ def fraction_latex(value: Fraction) -> str:
     if len(str(value.denominator)) <= _WRITTEN and len(str(value.numerator)) <= _WRITTEN:
         sign = "-" if value < 0 else ""
         return rf"{sign}\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
-    number = float(value)
+    number = _double(value)
+    if math.isinf(number) or number == 0:  # beyond the doubles
+        return _decimal(Decimal(value.numerator) / Decimal(value.denominator), 15) + r"\dots"
     return _decimal(number, 17) if Fraction(number) == value else _decimal(number, 15) + r"\dots"
 
 
@@ -318,8 +322,16 @@ def _pmatrix(entries: list[list[str]]) -> str:
     return rf"\begin{{pmatrix}}{rows}\end{{pmatrix}}"
 
 
-def _decimal(number: float, digits: int) -> str:
-    text = repr(number) if digits >= 17 else f"{number:.{digits}g}"
+def _double(value: Fraction) -> float:
+    """Return the nearest double, which is infinite beyond the largest one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _decimal(number: float | Decimal, digits: int) -> str:
+    text = repr(number) if digits >= 17 else f"{number:.{digits}g}".lower()
     if "e" not in text:
         return text.removesuffix(".0")
     mantissa, exponent = text.split("e")
