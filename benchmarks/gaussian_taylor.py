@@ -3,19 +3,21 @@
 Softmax, V = I, A = −I + perturbation, T = 10, rtol = 1e-9; Σ(t)⁻¹ = Σ₀⁻¹ − t(A + Aᵀ) is the exact answer.
 Both steppers start from a prepared integrator. What a call costs without a step (a run of length zero) is
 measured in the same rounds and subtracted; it stands in its own column. heyoka lives in an environment of its
-own, and its rounds alternate with ours.
+own, and its rounds alternate with ours; numbalsoda's DOP853 runs beside it where it is installed.
 
-    python -m venv PEER && PEER/bin/pip install heyoka numpy
+    python -m venv PEER && PEER/bin/pip install heyoka numpy numbalsoda
     python benchmarks/gaussian_taylor.py PEER/bin/python
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,20 @@ def median(f, n):
     for _ in range(n):
         t = time.perf_counter(); f(); times.append(time.perf_counter() - t)
     return 1e3 * float(np.median(times))
+try:
+    import numbalsoda as ns
+    from ensemble_peers import numbalsoda_functions
+except ImportError:
+    ns = None
 print(hy.__version__, flush=True)
+def other(d, a, y, end, n):
+    if ns is None:
+        return None
+    address, p = numbalsoda_functions(d)[0].address, np.array(a).ravel()
+    run = lambda end: ns.dop853(address, np.array(y), np.array([0.0, end]), data=p, rtol=float(sys.argv[1]),
+                                atol=1e-12)
+    run(end)
+    return [median(lambda: run(end), n), median(lambda: run(1e-12), n)]
 for line in sys.stdin:
     d, a, y, end, n = json.loads(line)
     ta = made.setdefault(d, None) or make(d, a, y)
@@ -57,7 +72,8 @@ for line in sys.stdin:
     empty = median(lambda: run(0.0), n)
     whole = median(run, n)
     steps = run()[3]
-    print(json.dumps([whole, empty, int(steps), ta.order, ta.state.tolist()]), flush=True)
+    third = other(d, a, y, end, n)
+    print(json.dumps([whole, empty, int(steps), ta.order, ta.state.tolist(), third]), flush=True)
 """
 
 
@@ -106,8 +122,9 @@ def stepping(form: str, d: int) -> tuple[Callable[[float], int], Callable[[], An
 
 def main(python: str) -> None:
     """Print the table."""
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     peer = subprocess.Popen(
-        [python, "-c", PEER, str(RTOL)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [python, "-c", PEER, str(RTOL)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=here
     )
     assert peer.stdin is not None and peer.stdout is not None
     for name, value in {**machine(), "heyoka": peer.stdout.readline().strip()}.items():
@@ -115,7 +132,10 @@ def main(python: str) -> None:
     print(
         f"order     {order_for(RTOL)}, medians of {ROUNDS} rounds in ms, a call without a step subtracted\n"
     )
-    print("  d  form      steps     stepping   a call     error    heyoka   a call   steps     error   ratio")
+    print(
+        "  d  form      steps     stepping   a call     error    heyoka   a call   steps     error   ratio"
+        "  numbalsoda   ratio"
+    )
     for d in (2, 3, 8, 16):
         a, mean, cov = example(d)
         exact = np.linalg.inv(np.linalg.inv(cov) - END * (a + a.T))
@@ -123,6 +143,7 @@ def main(python: str) -> None:
         jobs = {form: stepping(form, d) for form in ("factor", "moments")}
         ours: dict[str, list[list[float]]] = {form: [] for form in jobs}
         theirs: list[list[float]] = []
+        thirds: list[float] = []
         answer: list[Any] = []
         for _ in range(ROUNDS):
             for form, (run, _) in jobs.items():
@@ -133,6 +154,8 @@ def main(python: str) -> None:
             peer.stdin.flush()
             answer = json.loads(peer.stdout.readline())
             theirs.append(answer[:2])
+            if answer[5] is not None:
+                thirds.append(answer[5][0] - answer[5][1])
         other = np.median(np.array(theirs), axis=0)
         wrong = np.abs(np.array(answer[4])[d:].reshape(d, d) - exact).max() / np.abs(exact).max()
         for form, (run, last) in jobs.items():
@@ -143,6 +166,7 @@ def main(python: str) -> None:
             print(
                 f"{d:3d}  {form:8s} {steps:6d} {whole - empty:12.5f} {empty:8.5f} {error:9.1e} "
                 f"{other[0] - other[1]:9.5f} {other[1]:8.5f} {answer[2]:7d} {wrong:9.1e} {ratio:7.2f}"
+                + (f" {np.median(thirds):11.5f} {np.median(thirds) / (whole - empty):7.2f}" if thirds else "")
             )
     peer.stdin.close()
 

@@ -17,6 +17,7 @@ from symflow_ext.stepper cimport (
 )
 from symflow_ext.tables cimport LANES
 
+
 cdef class TaylorStepper(Stepper):
     """One run of an autonomous ``y' = f(y)`` by its Taylor series.
 
