@@ -10,6 +10,9 @@ cdef extern from "symflow_abi.h" nogil:
     ctypedef struct symflow_linalg:
         void (*gemm)(int, int, ptrdiff_t, ptrdiff_t, ptrdiff_t, double,
                      const double *, const double *, double, double *) noexcept nogil
+        void (*shaped)(int, int, int, ptrdiff_t, ptrdiff_t, ptrdiff_t, double,
+                       const double *, const double *, double, double *) noexcept nogil
+        void (*triangle)(ptrdiff_t, const double *, double *) noexcept nogil
         int (*lu)(ptrdiff_t, double *, ptrdiff_t *) noexcept nogil
         void (*lu_solve)(int, ptrdiff_t, ptrdiff_t, const double *,
                          const ptrdiff_t *, double *) noexcept nogil

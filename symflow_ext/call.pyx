@@ -80,7 +80,7 @@ cdef class Call(Bound):
         if max(self.dims, default=0) > SMALL:
             require_blas()
         kernel = <const symflow_kernel *>PyCapsule_GetPointer(capsule, name)
-        cdef const symflow_entry *found = _find(kernel, entry)
+        cdef const symflow_entry *found = _find(kernel, f"{entry}@{','.join(map(str, self.dims))}", entry)
         self.rhs = found.rhs
         self._layout(found)
 
@@ -125,13 +125,15 @@ cdef class Call(Bound):
         return Call(self._capsule, self.entry, self.dims, self.params, self.size)
 
 
-cdef const symflow_entry *_find(const symflow_kernel *kernel, str entry) except NULL:
+cdef const symflow_entry *_find(const symflow_kernel *kernel, str fixed, str entry) except NULL:
+    """Return the function that is made for these sizes, or else the general one."""
     cdef ptrdiff_t i
-    for i in range(kernel.n_entries):
-        if kernel.entries[i].name.decode() == entry:
-            return &kernel.entries[i]
-    known = ", ".join(kernel.entries[i].name.decode() for i in range(kernel.n_entries))
-    raise ValueError(f"this kernel has no entry {entry!r}; it has {known}")
+    known = [kernel.entries[i].name.decode() for i in range(kernel.n_entries)]
+    for name in (fixed, entry):
+        if name in known:
+            return &kernel.entries[known.index(name)]
+    general = ", ".join(name for name in known if "@" not in name)
+    raise ValueError(f"this kernel has no entry {entry!r}; it has {general}")
 
 
 cdef int _trampoline(double t, const double *y, double *dy, const symflow_call *call) except 3 with gil:

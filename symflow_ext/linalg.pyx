@@ -1,8 +1,9 @@
 """Dense linear algebra for kernels: row-major, equal bits whatever the thread settings.
 
-Products larger than ``SMALL`` go to BLAS in tiles of 64 x 64 x 64.  OpenBLAS takes a product of that size
-with one thread whatever its thread count is, so the order of every sum is fixed here and not by the machine.
-The threads of large products are our own: each forms some rows of tiles, and no sum is split.
+Products up to ``SMALL``, and those of triangles, are loops of our own on vector registers.  Larger ones go to
+BLAS in tiles of 64 x 64 x 64: OpenBLAS takes a product of that size with one thread whatever its thread count
+is, so the order of every sum is fixed here and not by the machine.
+The threads of large products are our own: each forms some rows, and no sum is split.
 The factorisations are our own for the same reason: they are blocked, so that almost all of their work is in
 tiles.
 """
@@ -15,10 +16,14 @@ from libc.stdlib cimport free, malloc
 from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_OUTSIDE_DOMAIN, SYMFLOW_SINGULAR, symflow_linalg
 from symflow_ext.buffers cimport Reader, Writer
 from symflow_ext.roots cimport ROOT_WORK, square_root, sylvester_root
+from symflow_ext.vectors cimport SYMFLOW_C_LOWER, symflow_factors, symflow_vectors, symflow_vectors_of
 
 cdef enum:
     TILE = 64   # 64^3 is the largest product that OpenBLAS never splits over threads
     PANEL = 32  # columns of an LU panel; beyond it the trailing update is a product
+    STRIP = 64  # rows that a thread forms at a time, outside of BLAS
+    FEW = 4     # columns that are not worth filling up to a vector
+    LONG = 16   # numbers from which on a vector operation is worth its call
 
 ctypedef void (*dgemm_t)(char *, char *, int *, int *, int *, double *, double *, int *,
                          double *, int *, double *, double *, int *) noexcept nogil
@@ -28,8 +33,9 @@ cdef extern from "symflow_pool.h" nogil:
     int symflow_pool_run(ptrdiff_t parts, symflow_part part, void *job, int threads)
 
 cdef dgemm_t _dgemm = NULL
+cdef symflow_vectors _vectors = symflow_vectors_of(8)
 cdef int _threads = 1
-cdef double THREADED = 2.0e6  # multiplications below which waking another thread costs more than it saves
+cdef double THREADED = 4.0e6  # multiplications below which waking another thread costs more than it saves
 
 
 cdef int require_blas() except -1:
@@ -52,24 +58,21 @@ cdef inline ptrdiff_t _blocks(ptrdiff_t n) noexcept nogil:
 
 # ---------------------------------------------------------------------------------------------- products
 
-cdef double _dot(ptrdiff_t n, const double *x, const double *y) noexcept nogil:
-    """Return x.y with four running sums, so that the additions overlap."""
-    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
-    cdef ptrdiff_t i = 0
-    while i + 4 <= n:
-        s0 += x[i] * y[i]
-        s1 += x[i + 1] * y[i + 1]
-        s2 += x[i + 2] * y[i + 2]
-        s3 += x[i + 3] * y[i + 3]
-        i += 4
-    while i < n:
-        s0 += x[i] * y[i]
-        i += 1
-    return (s0 + s1) + (s2 + s3)
+cdef inline double _dot(ptrdiff_t n, const double *x, const double *y) noexcept nogil:
+    cdef double sum = 0.0
+    cdef ptrdiff_t i
+    if n >= LONG:
+        return _vectors.dot(n, x, y)
+    for i in range(n):
+        sum += x[i] * y[i]
+    return sum
 
 
 cdef inline void _axpy(ptrdiff_t n, double s, const double *x, double *y) noexcept nogil:
     cdef ptrdiff_t i
+    if n >= LONG:
+        _vectors.axpy(n, s, x, y)
+        return
     for i in range(n):
         y[i] += s * x[i]
 
@@ -114,32 +117,6 @@ cdef inline void _store(double alpha, double s, double beta, double *c) noexcept
     c[0] = alpha * s if beta == 0.0 else alpha * s + beta * c[0]
 
 
-cdef void _row_of_eight(ptrdiff_t k, double alpha, const double *a, ptrdiff_t step, const double *b,
-                        ptrdiff_t ldb, double beta, double *c) noexcept nogil:
-    """Eight columns of one row; the sums stay in registers."""
-    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0, s4 = 0.0, s5 = 0.0, s6 = 0.0, s7 = 0.0, x
-    cdef ptrdiff_t p
-    for p in range(k):
-        x = a[p * step]
-        s0 += x * b[0]
-        s1 += x * b[1]
-        s2 += x * b[2]
-        s3 += x * b[3]
-        s4 += x * b[4]
-        s5 += x * b[5]
-        s6 += x * b[6]
-        s7 += x * b[7]
-        b += ldb
-    _store(alpha, s0, beta, c)
-    _store(alpha, s1, beta, c + 1)
-    _store(alpha, s2, beta, c + 2)
-    _store(alpha, s3, beta, c + 3)
-    _store(alpha, s4, beta, c + 4)
-    _store(alpha, s5, beta, c + 5)
-    _store(alpha, s6, beta, c + 6)
-    _store(alpha, s7, beta, c + 7)
-
-
 cdef void _row_of_few(ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, ptrdiff_t step,
                       const double *b, ptrdiff_t row, ptrdiff_t col, double beta, double *c) noexcept nogil:
     """Columns of one row two by two."""
@@ -164,54 +141,54 @@ cdef void _row_of_few(ptrdiff_t n, ptrdiff_t k, double alpha, const double *a, p
         _store(alpha, s0, beta, c + j)
 
 
-cdef void _gemm_loops(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
-                      const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
-                      double beta, double *c, ptrdiff_t ldc) noexcept nogil:
-    cdef ptrdiff_t i, j
-    cdef ptrdiff_t row = 1 if ta else lda
-    cdef ptrdiff_t step = lda if ta else 1
-    cdef double[SMALL * SMALL] turned
-    if tb and n >= 8 and n <= SMALL and k <= SMALL:
-        _transpose(n, k, b, ldb, turned)
-        b, ldb, tb = turned, n, 0
+cdef void _few_columns(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                       const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
+                       double beta, double *c, ptrdiff_t ldc) noexcept nogil:
+    cdef ptrdiff_t i, row = 1 if ta else lda, step = lda if ta else 1
     for i in range(m):
-        j = 0
-        if not tb:
-            while j + 8 <= n:
-                _row_of_eight(k, alpha, a + i * row, step, b + j, ldb, beta, c + i * ldc + j)
-                j += 8
-        if j < n:
-            _row_of_few(n - j, k, alpha, a + i * row, step, b + (j * ldb if tb else j), 1 if tb else ldb,
-                        ldb if tb else 1, beta, c + i * ldc + j)
+        _row_of_few(n, k, alpha, a + i * row, step, b, 1 if tb else ldb, ldb if tb else 1, beta, c + i * ldc)
 
 
-cdef struct product:
-    int ta, tb
-    ptrdiff_t m, n, k, lda, ldb, ldc
-    double alpha, beta
-    const double *a
-    const double *b
-    double *c
+cdef inline symflow_factors _product(int ta, int tb, int shape, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                                     double alpha, const double *a, ptrdiff_t lda, const double *b,
+                                     ptrdiff_t ldb, double beta, double *c, ptrdiff_t ldc) noexcept nogil:
+    return symflow_factors(ta, tb, shape, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+
+
+cdef void _some_rows(ptrdiff_t block, void *job) noexcept nogil:
+    """Form the rows of one block of C in vectors."""
+    cdef const symflow_factors *w = <const symflow_factors *>job
+    _vectors.product(w, block * STRIP, min((block + 1) * STRIP, w.m))
 
 
 cdef void _row_of_tiles(ptrdiff_t block, void *job) noexcept nogil:
-    """Form the rows of one block of C."""
-    cdef const product *w = <const product *>job
+    """Form the rows of one block of C through BLAS."""
+    cdef const symflow_factors *w = <const symflow_factors *>job
     cdef ptrdiff_t i = block * TILE
     _gemm_tiles(w.ta, w.tb, min(TILE, w.m - i), w.n, w.k, w.alpha, w.a + (i if w.ta else i * w.lda), w.lda,
                 w.b, w.ldb, w.beta, w.c + i * w.ldc, w.ldc)
 
 
-cdef void _gemm_shared(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
-                       const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
-                       double beta, double *c, ptrdiff_t ldc) noexcept nogil:
-    """Form the product on several threads where that pays and they are free."""
-    cdef product work
-    if _threads > 1 and m > TILE and <double>m * <double>n * <double>k >= THREADED:
-        work = product(ta, tb, m, n, k, lda, ldb, ldc, alpha, beta, a, b, c)
-        if symflow_pool_run(_blocks(m), <symflow_part>_row_of_tiles, &work, _threads):
+cdef void _in_vectors(symflow_factors *w) noexcept nogil:
+    """Form the product in our own loops, on several threads where that pays and they are free."""
+    if _threads > 1 and w.m > STRIP and _work(w) >= THREADED:
+        if symflow_pool_run((w.m + STRIP - 1) // STRIP, <symflow_part>_some_rows, w, _threads):
             return
-    _gemm_tiles(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+    _vectors.product(w, 0, w.m)
+
+
+cdef void _in_tiles(symflow_factors *w) noexcept nogil:
+    """The same through BLAS."""
+    if _threads > 1 and w.m > TILE and _work(w) >= THREADED:
+        if symflow_pool_run(_blocks(w.m), <symflow_part>_row_of_tiles, w, _threads):
+            return
+    _gemm_tiles(w.ta, w.tb, w.m, w.n, w.k, w.alpha, w.a, w.lda, w.b, w.ldb, w.beta, w.c, w.ldc)
+
+
+cdef inline double _work(const symflow_factors *w) noexcept nogil:
+    """Return how many multiplications a product takes; a triangle halves them."""
+    cdef double count = <double>w.m * <double>w.n * <double>w.k
+    return 0.5 * count if w.shape else count
 
 
 cdef void _gemm_tiles(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
@@ -246,12 +223,17 @@ cdef void _gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double al
                 const double *a, ptrdiff_t lda, const double *b, ptrdiff_t ldb,
                 double beta, double *c, ptrdiff_t ldc) noexcept nogil:
     """Form C = alpha op(A) op(B) + beta C with row lengths ``ld*``."""
+    cdef symflow_factors w
     if n == 1 and ldb == 1 and ldc == 1 and k > 1:
         _gemv(ta, m, k, alpha, a, lda, b, beta, c)
-    elif _dgemm == NULL or (m <= SMALL and n <= SMALL and k <= SMALL) or k <= 1:
-        _gemm_loops(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+    elif n <= FEW or k <= 1:
+        _few_columns(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
     else:
-        _gemm_shared(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+        w = _product(ta, tb, 0, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+        if _dgemm == NULL or (m <= SMALL and n <= SMALL and k <= SMALL):
+            _in_vectors(&w)
+        else:
+            _in_tiles(&w)
 
 
 cdef void _table_gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
@@ -266,10 +248,20 @@ cdef void _table_gemm(int ta, int tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, dou
         _gemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, n)
 
 
+cdef void _table_shaped(int ta, int tb, int shape, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                        const double *a, const double *b, double beta, double *c) noexcept nogil:
+    cdef symflow_factors w
+    if n <= FEW or k <= 1:
+        _table_gemm(ta, tb, m, n, k, alpha, a, b, beta, c)
+        return
+    w = _product(ta, tb, shape, m, n, k, alpha, a, m if ta else k, b, k if tb else n, beta, c, n)
+    _in_vectors(&w)
+
+
 cdef void gram(ptrdiff_t rows, ptrdiff_t cols, const double *factor, double *out) noexcept nogil:
     """Form F F' (rows x rows), bitwise symmetric."""
     cdef ptrdiff_t i, j
-    _table_gemm(0, 1, rows, rows, cols, 1.0, factor, factor, 0.0, out)
+    _table_shaped(0, 1, SYMFLOW_C_LOWER, rows, rows, cols, 1.0, factor, factor, 0.0, out)
     for i in range(rows):
         for j in range(i):
             out[j * rows + i] = out[i * rows + j]
@@ -408,8 +400,43 @@ cdef int _table_cholesky(ptrdiff_t n, double *a) noexcept nogil:
     return SYMFLOW_OK
 
 
+cdef void _table_triangle(ptrdiff_t n, const double *a, double *out) noexcept nogil:
+    """Form the lower triangle of a + a' with the diagonal of a, in blocks that the first cache holds."""
+    cdef ptrdiff_t i, j, top, left
+    for top in range(0, n, 8):
+        for left in range(0, top + 1, 8):
+            for i in range(top, min(top + 8, n)):
+                for j in range(left, min(left + 8, i)):
+                    out[i * n + j] = a[i * n + j] + a[j * n + i]
+        for i in range(top, min(top + 8, n)):
+            out[i * n + i] = a[i * n + i]
+            _scale(n - i - 1, 0.0, out + i * n + i + 1)
+
+
+cdef void _turn(ptrdiff_t rows, ptrdiff_t cols, double *f, double *mirror) noexcept nogil:
+    """Multiply F (rows x cols) by reflections from the right until it is lower triangular."""
+    cdef ptrdiff_t i, j, k, width
+    cdef double size, scale
+    cdef double *row
+    for i in range(min(rows, cols)):
+        row, width = f + i * cols + i, cols - i
+        size = sqrt(_dot(width, row, row))
+        if size == 0.0 or _dot(width - 1, row + 1, row + 1) == 0.0:
+            continue
+        for j in range(width):
+            mirror[j] = row[j]
+        mirror[0] += size if row[0] >= 0.0 else -size
+        scale = 2.0 / _dot(width, mirror, mirror)
+        for k in range(i, rows):
+            _axpy(width, -scale * _dot(width, f + k * cols + i, mirror), mirror, f + k * cols + i)
+        for j in range(1, width):
+            row[j] = 0.0
+
+
 cdef symflow_linalg _TABLE
 _TABLE.gemm = _table_gemm
+_TABLE.shaped = _table_shaped
+_TABLE.triangle = _table_triangle
 _TABLE.lu = _table_lu
 _TABLE.lu_solve = _table_lu_solve
 _TABLE.cholesky = _table_cholesky
@@ -419,6 +446,10 @@ _TABLE.sylvester = sylvester_root
 
 cdef const symflow_linalg *linalg_table() noexcept nogil:
     return &_TABLE
+
+
+cdef const symflow_vectors *vectors() noexcept nogil:
+    return &_vectors
 
 
 # ------------------------------------------------------------------------------- the same, from Python
@@ -463,8 +494,13 @@ def _shape(array, name):
     return array.shape
 
 
-def gemm(a, b, c, *, double alpha=1.0, double beta=0.0, bint trans_a=False, bint trans_b=False):
-    """Overwrite c by ``alpha op(a) op(b) + beta c``; contiguous float64 arrays."""
+def gemm(a, b, c, *, double alpha=1.0, double beta=0.0, bint trans_a=False, bint trans_b=False, int shape=0,
+         int width=0):
+    """Overwrite c by ``alpha op(a) op(b) + beta c``; contiguous float64 arrays.
+
+    ``shape`` has the bits of ``symflow_products.h``; ``width`` asks for its loops on registers of at most 2, 4
+    or 8 numbers, which gives the same bits.
+    """
     m, k = _shape(a, "a")[::-1] if trans_a else _shape(a, "a")
     inner, n = _shape(b, "b")[::-1] if trans_b else _shape(b, "b")
     if inner != k or tuple(_shape(c, "c")) != (m, n):
@@ -472,7 +508,15 @@ def gemm(a, b, c, *, double alpha=1.0, double beta=0.0, bint trans_a=False, bint
     require_blas()
     cdef Reader ra = Reader(a, m * k, "a"), rb = Reader(b, k * n, "b")
     cdef Writer rc = Writer(c, m * n, "c")
-    _table_gemm(trans_a, trans_b, m, n, k, alpha, ra.data, rb.data, beta, rc.data)
+    cdef symflow_factors w
+    if width > 0:
+        w = _product(trans_a, trans_b, shape, m, n, k, alpha, ra.data, m if trans_a else k, rb.data,
+                     k if trans_b else n, beta, rc.data, n)
+        symflow_vectors_of(width).product(&w, 0, m)
+    elif shape:
+        _table_shaped(trans_a, trans_b, shape, m, n, k, alpha, ra.data, rb.data, beta, rc.data)
+    else:
+        _table_gemm(trans_a, trans_b, m, n, k, alpha, ra.data, rb.data, beta, rc.data)
 
 
 def lu(a, pivots):
@@ -507,6 +551,17 @@ def cholesky(a):
     require_blas()
     cdef Writer ra = Writer(a, n * n, "a")
     return _table_cholesky(n, ra.data)
+
+
+def turn(factor):
+    """Overwrite a factor F (d, r) by FQ, Q orthogonal, which has zeros above the diagonal."""
+    rows, cols = _shape(factor, "factor")
+    cdef Writer target = Writer(factor, rows * cols, "factor")
+    cdef double *mirror = <double *>malloc((cols + 1) * sizeof(double))
+    if mirror == NULL:
+        raise MemoryError(f"a reflection of {cols} columns needs more memory than there is")
+    _turn(rows, cols, target.data, mirror)
+    free(mirror)
 
 
 def sqrtm(a):

@@ -14,6 +14,7 @@ from symflow_ext.linalg import (
     sqrtm,
     sylvester,
     threads,
+    turn,
 )
 from symflow_ext.schedule import OPCODES, Function, Scheduled, Spline, Tape
 from symflow_ext.stepper import REASONS, Stepper
@@ -49,4 +50,5 @@ __all__ = [
     "sqrtm",
     "sylvester",
     "threads",
+    "turn",
 ]

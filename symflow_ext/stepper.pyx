@@ -15,6 +15,7 @@ from libc.string cimport memcpy
 from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED
 from symflow_ext.buffers cimport Reader, Writer
 from symflow_ext.call cimport Bound
+from symflow_ext.linalg cimport vectors
 from symflow_ext.tables cimport LANES, combine, table_of
 
 cdef extern from "<time.h>" nogil:
@@ -298,18 +299,15 @@ cdef class Stepper:
 
     cdef double _error(self, double h) noexcept nogil:
         """Return the weighted error estimate; a step with more than 1 is refused."""
-        cdef double scale, high = 0.0, low = 0.0
-        cdef double *first = self._stage
-        cdef double *second = self._spare
-        cdef ptrdiff_t i
-        combine(self._padded, &self._tab.error, 1.0, self._k, self._zero, first)
+        cdef double high, low
+        cdef double[2] sums
+        cdef double *second = self._zero
+        combine(self._padded, &self._tab.error, 1.0, self._k, self._zero, self._stage)
         if self._tab.has_low:
+            second = self._spare
             combine(self._padded, &self._tab.error_low, 1.0, self._k, self._zero, second)
-        for i in range(self._n):
-            scale = 1.0 / (self._atol[i] + self._rtol * fmax(fabs(self._y[i]), fabs(self._y_new[i])) + 1e-300)
-            high += (first[i] * scale) * (first[i] * scale)
-            if self._tab.has_low:
-                low += (second[i] * scale) * (second[i] * scale)
+        vectors().norms(self._padded, self._atol, self._rtol, self._y, self._y_new, self._stage, second, sums)
+        high, low = sums[0], sums[1]
         if high == 0.0:
             return 0.0
         if not self._tab.has_low:
@@ -372,12 +370,10 @@ cdef class Stepper:
         For rho ~ C (t* - t)^(-p) q is linear, so two values give t* whatever p is; for exponential growth q
         is constant and for double exponential growth its zero keeps its distance.
         """
-        cdef double rho = 0.0, rate = 0.0, q, slope, left, guess, before, elapsed, tolerance
-        cdef ptrdiff_t i
-        for i in range(self._watched, self._n):
-            rho += self._y[i] * self._y[i]
-            rate += self._y[i] * self._k[i]
-        rate *= 2.0 * self._direction
+        cdef double rho, rate, q, slope, left, guess, before, elapsed, tolerance
+        cdef ptrdiff_t first = self._watched, count = self._n - self._watched
+        rho = vectors().dot(count, self._y + first, self._y + first)
+        rate = 2.0 * self._direction * vectors().dot(count, self._y + first, self._k + first)
         if not (rho > 0.0 and rate > 0.0 and isfinite(rate)):
             self._q = 0.0
             self._streak = 0
@@ -406,14 +402,9 @@ cdef class Stepper:
 
     cdef bint _is_finite(self, const double *y, const double *slope) noexcept nogil:
         """Tell whether y, |y|^2 and the slope are finite: the covariance of a factor is its square."""
-        cdef double sum = 0.0, bad = 0.0
-        cdef ptrdiff_t i
-        for i in range(self._n):
-            sum += y[i] * y[i]
-        if slope != NULL:
-            for i in range(self._n):
-                bad += slope[i] * 0.0
-        return isfinite(sum) and bad == 0.0
+        if not isfinite(vectors().dot(self._n, y, y)):
+            return False
+        return slope == NULL or vectors().flaws(self._n, slope) == 0.0
 
     cdef double _norm(self, const double *x) noexcept nogil:
         """Root mean square of x in units of the tolerance at the present state."""

@@ -34,31 +34,5 @@ cdef class Table:
 cdef Table table_of(method)
 
 
-cdef inline void combine(ptrdiff_t padded, const sparse_row *row, double h, const double *k,
-                         const double *y, double *out) noexcept nogil:
-    """Form out = y + h sum_j w_j k_j, one block of lanes at a time so that the sums stay in registers."""
-    cdef ptrdiff_t i
-    cdef int term
-    cdef double w, s0, s1, s2, s3, s4, s5, s6, s7
-    cdef const double *x
-    for i in range(0, padded, 8):
-        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-        for term in range(row.count):
-            w = row.weight[term]
-            x = k + row.index[term] * padded + i
-            s0 += w * x[0]
-            s1 += w * x[1]
-            s2 += w * x[2]
-            s3 += w * x[3]
-            s4 += w * x[4]
-            s5 += w * x[5]
-            s6 += w * x[6]
-            s7 += w * x[7]
-        out[i] = y[i] + h * s0
-        out[i + 1] = y[i + 1] + h * s1
-        out[i + 2] = y[i + 2] + h * s2
-        out[i + 3] = y[i + 3] + h * s3
-        out[i + 4] = y[i + 4] + h * s4
-        out[i + 5] = y[i + 5] + h * s5
-        out[i + 6] = y[i + 6] + h * s6
-        out[i + 7] = y[i + 7] + h * s7
+cdef void combine(ptrdiff_t padded, const sparse_row *row, double h, const double *k, const double *y,
+                  double *out) noexcept nogil

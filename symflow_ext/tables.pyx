@@ -2,6 +2,7 @@
 
 from libc.string cimport memcpy
 from symflow_ext.buffers cimport Reader, Writer
+from symflow_ext.linalg cimport vectors
 
 from symflow_ext.tableau import TABLEAUX
 
@@ -46,6 +47,12 @@ _TABLES = {name: Table(source) for name, source in TABLEAUX.items()}
 cdef Table table_of(method):
     """Return the table of a method by name, or of a tableau that is not among the known ones."""
     return _TABLES[method] if isinstance(method, str) else Table(method)
+
+
+cdef void combine(ptrdiff_t padded, const sparse_row *row, double h, const double *k, const double *y,
+                  double *out) noexcept nogil:
+    """Form out = y + h sum_j w_j k_j."""
+    vectors().combine(padded, row.count, row.index, row.weight, h, k, y, out)
 
 
 cdef void _evaluate_dense(ptrdiff_t n, ptrdiff_t rows, double x, bint powers, const double *y,

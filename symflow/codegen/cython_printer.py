@@ -9,7 +9,7 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sympy import Expr
 
@@ -35,10 +35,14 @@ from symflow.codegen.program import (
     SymmetrisedSum,
     Term,
     TraceOf,
+    Turned,
     flattened,
     loops,
 )
 from symflow.codegen.scalars import scalar_text
+
+if TYPE_CHECKING:
+    from symflow.codegen.fixed.single import Single
 
 #: Names that the template and the statements use themselves.
 _RESERVED = (
@@ -54,10 +58,11 @@ ROOT_WORK = 6
 
 @dataclass(frozen=True)
 class Kernelset:
-    """The programs of one parametrisation of one model."""
+    """The programs of one parametrisation of one model, and those of fixed size."""
 
     name: str
     programs: tuple[Program, ...]
+    singles: tuple[Single, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,13 @@ def _plain(text: str) -> str:
 
 def _set(kernel: Kernelset, number: int) -> dict[str, Any]:
     functions = [_Function(program, f"k{number}_{program.name}").values() for program in kernel.programs]
-    return {"name": kernel.name, "literal": _literal(kernel.name), "number": number, "functions": functions}
+    return {
+        "name": kernel.name,
+        "literal": _literal(kernel.name),
+        "number": number,
+        "functions": functions,
+        "singles": kernel.singles,
+    }
 
 
 def _literal(name: str) -> str:
@@ -317,7 +328,8 @@ def _(op: Gemm, f: _Function) -> list[str]:
     sizes = ", ".join(f.size(n) for n in (op.a.rows, op.b.cols, op.a.cols))
     a, b, out = (f.names[x.name] for x in (op.a.array, op.b.array, op.out))
     beta = "0.0" if op.c is None else "1.0"
-    return [*head, f"la.gemm({flags}, {sizes}, {f.coefficient(op.alpha)}, {a}, {b}, {beta}, {out})"]
+    function = f"gemm({flags}" if op.shape == 0 else f"shaped({flags}, {op.shape}"
+    return [*head, f"la.{function}, {sizes}, {f.coefficient(op.alpha)}, {a}, {b}, {beta}, {out})"]
 
 
 @_lines.register
@@ -373,6 +385,12 @@ def _(op: SymmetrisedSum, f: _Function) -> list[str]:
         f"        {out}[i*{n} + j] = {a}[i*{n} + j] + {a}[j*{n} + i]",
         f"        {out}[j*{n} + i] = {out}[i*{n} + j]",
     ]
+
+
+@_lines.register
+def _(op: Turned, f: _Function) -> list[str]:
+    out, a, n = f.names[op.out.name], f.names[op.a.array.name], f.size(op.out.rows)
+    return [f"la.triangle({n}, {a}, {out})"]  # the same whether a is read transposed or not
 
 
 @_lines.register

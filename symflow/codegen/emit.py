@@ -10,6 +10,9 @@ from typing import Any
 from sympy import Expr, Integer, Symbol
 
 from symflow.codegen.program import (
+    A_LOWER,
+    A_UPPER,
+    B_LOWER,
     ONE,
     ZERO,
     Array,
@@ -29,6 +32,7 @@ from symflow.codegen.program import (
     SymmetrisedSum,
     Term,
     TraceOf,
+    Turned,
 )
 from symflow.codegen.rewrite import (
     Leaf,
@@ -117,6 +121,27 @@ class Emitter:
         self.ops.append(SymmetrisedSum(out, half.array))
         self._outputs.add(out)
         return out
+
+    def turned(self, s: Sum, factor: Array, name: str) -> Array:
+        """Emit ``factor · (s + w)``, w skew and s + w lower triangular, into an array called ``name``."""
+        triangle = self._fresh(s.rows, s.cols)
+        self.ops.append(Turned(triangle, self.value(s)))
+        out = Array(name, factor.rows, s.cols)
+        product = Gemm(out, Operand(factor), Operand(triangle), shape=A_LOWER + B_LOWER)
+        self.ops.append(product)
+        self._outputs.add(out)
+        return out
+
+    def mark_lower(self, state: Array) -> None:
+        """Tell every product that ``state`` is lower triangular."""
+        for number, op in enumerate(self.ops):
+            if isinstance(op, Gemm) and ONE not in (op.b.cols, op.a.rows):
+                shape = op.shape
+                if op.a.array == state:
+                    shape |= A_UPPER if op.a.transposed else A_LOWER
+                if op.b == Operand(state):
+                    shape |= B_LOWER
+                self.ops[number] = replace(op, shape=shape)
 
     def add_to(self, total: Array, coefficient: Expr, s: Sum) -> None:
         """Emit ``total += coefficient · s``."""

@@ -48,17 +48,20 @@ class Entry:
     Attributes
     ----------
     name : str
-        ``"moments"``, ``"factor"``, ``"tangent"`` or ``"domain"``.
+        ``"moments"``, ``"factor"``, ``"turned"``, ``"tangent"`` or ``"domain"``.
     inputs, outputs : tuple of Slot
         Pieces of the flattened state and of its derivative.
     dimensions : tuple of str
         Sizes in call order.
+    identity : str or None
+        The parameter that has to be the identity for the function to hold.
     """
 
     name: str
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
     dimensions: tuple[str, ...]
+    identity: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class Interface:
                     "inputs": [_row(s) for s in e.inputs],
                     "outputs": [_row(s) for s in e.outputs],
                     "dimensions": list(e.dimensions),
+                    "identity": e.identity,
                 }
                 for e in self.entries
             ],
@@ -134,7 +138,7 @@ def _slots(rows: Iterable[Any]) -> tuple[Slot, ...]:
 def from_json(data: Mapping[str, Any]) -> Interface:
     """Return the interface that :meth:`Interface.to_json` wrote."""
     entries = tuple(
-        Entry(e["name"], _slots(e["inputs"]), _slots(e["outputs"]), tuple(e["dimensions"]))
+        Entry(e["name"], _slots(e["inputs"]), _slots(e["outputs"]), tuple(e["dimensions"]), e["identity"])
         for e in data["entries"]
     )
     parameters = _slots(data["parameters"])
@@ -145,7 +149,8 @@ def of_programs(programs: Mapping[str, Program]) -> Interface:
     """Return the interface of the programs of one flow."""
     first = next(iter(programs.values()))
     entries = tuple(
-        Entry(p.name, _of_arrays(p.inputs), _of_arrays(p.outputs), p.dimensions) for p in programs.values()
+        Entry(p.name, _of_arrays(p.inputs), _of_arrays(p.outputs), p.dimensions, p.identity)
+        for p in programs.values()
     )
     guarded = any(p.is_guarded for p in programs.values())
     return Interface(first.model, _of_arrays(first.parameters), first.scalars, entries, guarded)

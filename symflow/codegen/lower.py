@@ -77,10 +77,16 @@ def lower(flow: Flow) -> dict[str, Program]:
 
 
 def programs_of(model: Any, names: frozenset[str]) -> dict[str, Program]:
-    """Return the programs of a model for the parameter ``names``; beta and temperature are arguments."""
+    """Return the programs of a model for the parameter ``names``; beta and temperature are arguments.
+
+    Those of :func:`lower`, and ``"turned"`` where the identity as a parameter makes one.
+    """
+    from symflow.codegen.turned import turned
     from symflow.derive.closure import gaussian_closure
 
-    return lower(gaussian_closure(model.with_symbolic_scale(), names).flow)
+    flow = gaussian_closure(model.with_symbolic_scale(), names).flow
+    programs, found = lower(flow), turned(flow)
+    return programs if found is None else {**programs, found.name: found}
 
 
 def _refuse_names(flow: Flow) -> None:
@@ -139,11 +145,20 @@ class _Frame:
         return Emitter((*inputs, *single), self.weights, reserved=self.taken, stacked=stacked)
 
     def program(
-        self, name: str, inputs: tuple[Array, ...], outputs: tuple[Array, ...], ops: Iterable[Op]
+        self,
+        name: str,
+        inputs: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        ops: Iterable[Op],
+        identity: str | None = None,
     ) -> Program:
         """Return the finished program."""
         args = (inputs, outputs, self.parameters, self.scalars, self.dimensions, tuple(ops))
-        return Program(name, self.flow.name, *args)
+        return Program(name, self.flow.name, *args, identity)
+
+    def require_domain(self, emitter: Emitter, factor: Sum, bindings: Mapping[str, Sum]) -> None:
+        """Emit the check that the normaliser is finite."""
+        _emit_domain(emitter, self, factor, bindings)
 
     def finished(
         self,
@@ -152,6 +167,7 @@ class _Frame:
         outputs: tuple[Array, ...],
         emit: Callable[[Emitter], None],
         running: Running = (),
+        identity: str | None = None,
     ) -> Program:
         """Return the program whose operations ``emit`` adds: for one system, or for each position.
 
@@ -160,7 +176,7 @@ class _Frame:
         if self.lead is None:
             emitter = self.emitter(inputs)
             emit(emitter)
-            return self.program(name, inputs, outputs, emitter.ops)
+            return self.program(name, inputs, outputs, emitter.ops, identity)
         assert self.flow.chain is not None
         whole = {a: replace(a, lead=self.lead) for a in (*inputs, *outputs)}
         emitter, weight = self.emitter(()), self.flow.chain.weight
@@ -262,12 +278,18 @@ def _factored(frame: _Frame) -> _Factored:
     return _Factored(inputs, f, {cov.state.name: multiply(f, f.T)})
 
 
-def _factor(flow: Flow) -> Program:
+def expanded_factor(flow: Flow) -> tuple[_Frame, _Factored, tuple[Array, ...]]:
+    """Return what functions of (α, F) share: frame, states, outputs."""
     frame = _Frame(flow, rank=True)
+    factored = _factored(frame)
+    named = [(_fresh(f"drift_{a.name}", frame.taken), a) for a in factored.inputs]
+    return frame, factored, tuple(Array(name, a.rows, a.cols) for name, a in named)
+
+
+def _factor(flow: Flow) -> Program:
+    frame, (inputs, factor, bindings), outputs = expanded_factor(flow)
     cov = flow.covariance
     assert cov is not None
-    inputs, factor, bindings = _factored(frame)
-    outputs = tuple(Array(_fresh(f"drift_{a.name}", frame.taken), a.rows, a.cols) for a in inputs)
     velocity = multiply(expand(cov.velocity_gradient, bindings), factor)
     drifts = [
         velocity if state == cov.state else expand(drift, bindings)

@@ -27,6 +27,7 @@ from symflow.codegen.program import (
     Sylvester,
     SymmetrisedSum,
     TraceOf,
+    Turned,
     flattened,
 )
 from symflow.codegen.scalars import scalar_text
@@ -239,6 +240,12 @@ def _name(size: Size, names: Mapping[str, str]) -> str:
 @_statement.register
 def _(op: SymmetrisedSum, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"{names[op.out.name]} = {names[op.a.name]} + {names[op.a.name]}.T"
+
+
+@_statement.register
+def _(op: Turned, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+    a = names[op.a.array.name]
+    return f"{names[op.out.name]} = np.tril({a}) + np.triu({a}, 1).T"
 
 
 @_statement.register

@@ -63,15 +63,23 @@ class Term:
     operand: Operand
 
 
+#: What is known of the factors of a product; the numbers are those of ``symflow_products.h``.
+A_LOWER, A_UPPER, B_LOWER = 1, 2, 4
+
+
 @dataclass(frozen=True)
 class Gemm:
-    """``out = alpha · a · b + c`` (``c`` may be absent)."""
+    """``out = alpha · a · b + c`` (``c`` may be absent).
+
+    ``shape`` is a sum of ``A_LOWER``, ``A_UPPER`` and ``B_LOWER``: factors as read that are triangular.
+    """
 
     out: Array
     a: Operand
     b: Operand
     alpha: Expr = ONE
     c: Array | None = None
+    shape: int = 0
 
     def reads(self) -> tuple[Array, ...]:
         """Arrays that are read."""
@@ -101,6 +109,18 @@ class SymmetrisedSum:
     def reads(self) -> tuple[Array, ...]:
         """Arrays that are read."""
         return (self.a,)
+
+
+@dataclass(frozen=True)
+class Turned:
+    """``out = a + w`` with the skew w that makes it lower triangular: below the diagonal ``a + aᵀ``."""
+
+    out: Array
+    a: Operand
+
+    def reads(self) -> tuple[Array, ...]:
+        """Arrays that are read."""
+        return (self.a.array,)
 
 
 @dataclass(frozen=True)
@@ -228,6 +248,7 @@ Simple = (
     Gemm
     | Combine
     | SymmetrisedSum
+    | Turned
     | Factorise
     | Solve
     | RequirePositive
@@ -291,6 +312,8 @@ class Program:
         Symbolic sizes in call order.
     ops : tuple of Op
         In order of execution; every array is written once, except what a loop adds to.
+    identity : str or None
+        The parameter that has to be the identity for the function to hold.
     """
 
     name: str
@@ -301,6 +324,7 @@ class Program:
     scalars: tuple[str, ...]
     dimensions: tuple[str, ...]
     ops: tuple[Op, ...] = field(default=())
+    identity: str | None = None
 
     @property
     def is_guarded(self) -> bool:

@@ -90,6 +90,7 @@ def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any])
     None where Gaussians are not known to stay Gaussian: there is nothing to compile.
     """
     from symflow.codegen.cython_printer import Kernelset, cython_source
+    from symflow.codegen.fixed.single import singles
     from symflow.codegen.lower import programs_of
     from symflow_ext.contract import abi_hash
 
@@ -100,6 +101,7 @@ def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any])
         except (NotGaussianPreserving, ClosureUndecided):
             return None
         described = of_programs(programs)
-        sets.append(Kernelset(described.name, tuple(programs.values())))
+        fixed = tuple(single for program in programs.values() for single in singles(program))
+        sets.append(Kernelset(described.name, tuple(programs.values()), fixed))
         forms[model_key(model, names)] = {"module": name, "interface": described.to_json()}
     return cython_source(sets, model.title, abi_hash(), f"symflow {package_version()}").text

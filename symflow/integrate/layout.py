@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from symflow.integrate.backends import covariances
+from symflow.integrate.backends import covariances, runtime
 from symflow.integrate.checking import Array
 from symflow.integrate.gaussian import Gaussian, pivoted_cholesky
 
@@ -40,10 +40,11 @@ class Layout(Protocol):
 
 @dataclass(frozen=True)
 class FactorLayout:
-    """State (α, F) with ``Σ = FFᵀ``, F of ``d × r``."""
+    """State (α, F) with ``Σ = FFᵀ``, F of ``d × r``; lower triangular where ``turned``."""
 
     d: int
     r: int
+    turned: bool = False
 
     @property
     def size(self) -> int:
@@ -54,6 +55,8 @@ class FactorLayout:
         """Return the state of a Gaussian."""
         factor = np.zeros((self.d, self.r))
         factor[:, : initial.rank] = initial.factor()
+        if self.turned:
+            runtime().turn(factor)
         return np.concatenate([initial.mean, factor.reshape(-1)])
 
     def factors(self, states: Array) -> tuple[Array, Array]:

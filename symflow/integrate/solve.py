@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symflow.codegen.kernel import Kernel
 from symflow.errors import BuildError, InputError, IntegrationError
 from symflow.integrate.backends import runtime, warn_without_runtime
 from symflow.integrate.checking import Array
@@ -58,8 +59,9 @@ def solve(
 
     .. math:: \dot\alpha = \Gamma(\alpha), \qquad \dot F = LF, \qquad \Sigma = FF^\top
 
-    The covariance flows as a factor, so that symmetry, semidefiniteness and rank hold at every time; with
-    idiosyncratic noise, which fills the rank, it flows itself, :math:`\dot\Sigma = L\Sigma + \Sigma L^\top +
+    The covariance flows as a factor, so that symmetry, semidefiniteness and rank hold at every time; where V
+    is the identity it may be turned, :math:`F \mapsto FQ`, so that it stays triangular. With idiosyncratic
+    noise, which fills the rank, the covariance flows itself, :math:`\dot\Sigma = L\Sigma + \Sigma L^\top +
     2\varepsilon I`.
 
     Parameters
@@ -162,7 +164,7 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
         if options.method not in _IMPLICIT:
             warn_without_runtime()
     kernel = compile_kernel(problem.model, backend, problem.parametrisation)
-    layout = _layout(problem, options)
+    layout = _layout(problem, options, kernel)
     y0, atol = layout.pack(problem.initial), layout.tolerances(options.atol)
     watch = problem.initial.mean.size
     inside = _domain(problem, layout) if isinstance(layout, MomentLayout) else None
@@ -170,7 +172,9 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
         rhs, derivative = right_hand_side(kernel, problem), jacobian(kernel, problem)
         return ImplicitDriver(rhs, derivative, y0, atol, options, watch, inside), layout
     entry, dims, row = "factor", (*problem.dims, layout.r), layout.r
-    if isinstance(layout, MomentLayout):
+    if isinstance(layout, FactorLayout) and layout.turned:
+        entry = "turned"
+    elif isinstance(layout, MomentLayout):
         entry, dims, row = "moments", problem.dims, layout.d
     if options.method == "taylor":
         call = series_call(kernel, problem, entry, dims, options.rtol)
@@ -179,7 +183,7 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
     return TableauDriver(call, y0, atol, options, watch, inside, row), layout
 
 
-def _layout(problem: Problem, options: Options) -> FactorLayout | MomentLayout | ChainLayout:
+def _layout(problem: Problem, options: Options, kernel: Kernel) -> FactorLayout | MomentLayout | ChainLayout:
     """Return how the state lies: a factor wherever it flows by itself and the method needs no Jacobian."""
     initial, rank = problem.initial, max(problem.initial.rank, 1)
     if initial.positions is not None:
@@ -189,7 +193,19 @@ def _layout(problem: Problem, options: Options) -> FactorLayout | MomentLayout |
         return ChainLayout(initial.positions, initial.dim, rank)
     if problem.is_noisy:
         return MomentLayout(initial.dim, initial.dim)
-    return MomentLayout(initial.dim, rank) if options.method in _IMPLICIT else FactorLayout(initial.dim, rank)
+    if options.method in _IMPLICIT:
+        return MomentLayout(initial.dim, rank)
+    turned = options.method != "taylor" and kernel.backend == "compiled" and _may_turn(problem, kernel)
+    return FactorLayout(initial.dim, rank, turned)
+
+
+def _may_turn(problem: Problem, kernel: Kernel) -> bool:
+    """Tell whether a factor may be turned while it flows: a parameter is the identity, now and later."""
+    interface = kernel.interface(problem.parametrisation)
+    name = interface.entry("turned").identity if interface.has("turned") else None
+    if name is None or name in problem.schedule:
+        return False
+    return np.array_equal(problem.values[name], np.eye(problem.initial.dim))
 
 
 def _domain(problem: Problem, layout: Layout) -> Inside | None:

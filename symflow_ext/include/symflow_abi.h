@@ -16,11 +16,16 @@ enum {
     SYMFLOW_RAISED = 3          /* a Python callback raised; the exception is set */
 };
 
-/* The table of linear algebra that a kernel may call: fixed tiles, one thread, equal bits. */
+/* The table of linear algebra that a kernel may call: equal bits for any number of threads. */
 typedef struct symflow_linalg {
     /* C (m x n) = alpha op(A) op(B) + beta C, op(A) m x k, op(B) k x n. */
     void (*gemm)(int trans_a, int trans_b, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
                  const double *a, const double *b, double beta, double *c);
+    /* The same of triangles: shape has the bits of symflow_products.h, and C is not to overlap A or B. */
+    void (*shaped)(int trans_a, int trans_b, int shape, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, double alpha,
+                   const double *a, const double *b, double beta, double *c);
+    /* out (n x n) = the lower triangle of a + a', but the diagonal of a; zeros above. */
+    void (*triangle)(ptrdiff_t n, const double *a, double *out);
     /* In-place LU with partial pivoting of the n x n matrix a; SYMFLOW_OK or SYMFLOW_SINGULAR. */
     int (*lu)(ptrdiff_t n, double *a, ptrdiff_t *pivots);
     /* b (n x m) <- op(A)^{-1} b from the factors that lu left. */

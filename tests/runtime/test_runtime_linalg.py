@@ -247,3 +247,53 @@ def test_sylvester_is_the_derivative_of_the_root() -> None:
     x = e.copy()
     assert runtime.sylvester(root(0.0), x) == 0
     np.testing.assert_allclose(x, (4 * inner - outer) / 3, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 4, 0), (9, 8, 8), (17, 23, 40), (33, 70, 300)])
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_registers_of_any_width_give_equal_bits(shape, trans_a, trans_b) -> None:
+    m, n, k = shape
+    rng = np.random.default_rng(8)
+    a = rng.normal(size=(k, m) if trans_a else (m, k))
+    b = rng.normal(size=(n, k) if trans_b else (k, n))
+    found = [rng.normal(size=(m, n))] * 3
+    for place, width in enumerate((2, 4, 8)):
+        found[place] = found[place].copy()
+        settings = {"alpha": 0.3, "beta": 0.7, "trans_a": trans_a, "trans_b": trans_b}
+        runtime.gemm(a, b, found[place], width=width, **settings)
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("n", [1, 3, 5, 8, 9, 33, 70, 300])
+def test_products_of_triangles(n: int) -> None:
+    a_lower, a_upper, b_lower, c_lower = 1, 2, 4, 8
+    rng = np.random.default_rng(n)
+    full, lower = rng.normal(size=(n, n)), np.tril(rng.normal(size=(n, n)))
+    bound = 4 * np.finfo(float).eps * n * np.abs(full).max() * np.abs(lower).max()
+    jobs = [
+        (lower, full, a_lower, {}),
+        (lower, full, a_upper, {"trans_a": True}),
+        (full, lower, b_lower, {}),
+        (lower, lower, a_lower + b_lower, {}),
+        (lower, lower, a_upper + b_lower, {"trans_a": True}),
+        (full, full, c_lower, {"trans_b": True}),
+    ]
+    for a, b, shape, turned in jobs:
+        c = np.full((n, n), np.nan)
+        runtime.gemm(a, b, c, shape=shape, **turned)
+        expected = (a.T if "trans_a" in turned else a) @ (b.T if "trans_b" in turned else b)
+        seen = np.tril(np.ones((n, n), bool)) if shape == c_lower else np.ones((n, n), bool)
+        assert np.abs((c - expected)[seen]).max() <= bound
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (5, 3), (40, 40), (70, 20)])
+def test_turned_factors(shape: tuple[int, int]) -> None:
+    factor = np.random.default_rng(3).normal(size=shape)
+    factor[:, -1] = factor[:, 0]  # of lower rank than it has columns
+    turned = factor.copy()
+    runtime.turn(turned)
+    assert np.array_equal(turned, np.tril(turned))
+    cov = factor @ factor.T
+    # reflections are orthogonal up to a few ulp each
+    assert np.abs(turned @ turned.T - cov).max() <= 1e-14 * shape[1] * np.abs(cov).max()

@@ -35,6 +35,7 @@ from symflow.codegen.program import (
     Solve,
     SymmetrisedSum,
     TraceOf,
+    Turned,
 )
 from symflow.codegen.scalars import scalar_text
 
@@ -43,6 +44,9 @@ MOST_ASSIGNMENTS = 6000
 
 #: A number in the text of a coefficient: the compiler divides registers by registers only.
 _LITERAL = re.compile(r"\d+\.\d*(?:e[-+]?\d+)?")
+
+#: What is smaller than the least positive number is zero or negative, never NaN: an overflow is not singular.
+_LEAST = 5e-324
 
 Slot = tuple[int, int, int]  #: which state, row, column
 
@@ -87,7 +91,10 @@ class Straight:
 
 
 def unroll(
-    program: Program, sizes: Mapping[str, int], known: Mapping[str, Mapping[tuple[int, int], float]]
+    program: Program,
+    sizes: Mapping[str, int],
+    known: Mapping[str, Mapping[tuple[int, int], float]],
+    triangles: bool = True,
 ) -> Straight:
     """Return a program as straight-line code.
 
@@ -99,6 +106,8 @@ def unroll(
         A number for every dimension.
     known : mapping
         Entries of parameters by name, then by row and column, whose number is part of the code.
+    triangles : bool, default True
+        Keep a state that may by its triangle.
 
     Raises
     ------
@@ -106,7 +115,8 @@ def unroll(
         If an operation, or the size of the result, has no straight-line form.
     """
     refuse_unknown(program)
-    writer = _Writer(program, sizes, known, tuple(_triangle(program, a, sizes) for a in program.inputs))
+    kinds = tuple(_triangle(program, a, sizes) if triangles else "full" for a in program.inputs)
+    writer = _Writer(program, sizes, known, kinds)
     if not writer.keeps_kinds():
         writer = _Writer(program, sizes, known, tuple("full" for _ in program.inputs))
     return writer.straight()
@@ -115,7 +125,7 @@ def unroll(
 def _triangle(program: Program, state: Array, sizes: Mapping[str, int]) -> str:
     """Return the triangle that a state may keep to."""
     rows, cols = _size(state.rows, sizes), _size(state.cols, sizes)
-    if program.name == "factor":
+    if program.name in ("factor", "turned"):
         return "lower" if rows >= cols > 1 else "full"
     return "symmetric" if rows == cols > 1 else "full"
 
@@ -133,7 +143,7 @@ def refuse_unknown(program: Program) -> None:
             raise Unsupported(f"the array {array.name} with a leading axis")
 
 
-_PARTS = {"name", "model", "inputs", "outputs", "parameters", "scalars", "dimensions", "ops"}
+_PARTS = {"name", "model", "inputs", "outputs", "parameters", "scalars", "dimensions", "ops", "identity"}
 
 
 def _size(size: Size, sizes: Mapping[str, int]) -> int:
@@ -334,6 +344,12 @@ def _(op: SymmetrisedSum, w: _Writer) -> None:
 
 
 @_apply.register
+def _(op: Turned, w: _Writer) -> None:
+    a = w.operand(op.a)
+    w.values[op.out] = [[_turned(a, i, j, w.block) for j in range(len(a))] for i in range(len(a))]
+
+
+@_apply.register
 def _(op: TraceOf, w: _Writer) -> None:
     a = w.operand(op.a)
     if op.b is None:
@@ -362,8 +378,7 @@ def _(op: Factorise, w: _Writer) -> None:
             mask = w.block.less(w.block.absolute(a[k][k]), w.block.absolute(a[i][k]))
             _exchange(a, mask, k, i, w.block)
             found.exchanges.append((mask, k, i))
-        nonzero = w.block.less(0.0, w.block.absolute(a[k][k]))
-        w.singular.append(w.block.complement(nonzero))
+        w.singular.append(w.block.less(w.block.absolute(a[k][k]), _LEAST))
         a[k][k] = w.block.quotient(1.0, a[k][k])
         for i in range(k + 1, len(a)):
             a[i][k] = w.block.total([(a[i][k], a[k][k])])
@@ -424,7 +439,7 @@ def _(op: RequirePositive, w: _Writer) -> None:
     low: Matrix = [[0.0] * n for _ in range(n)]
     for j in range(n):
         pivot = w.block.total([(a[j][j],), *((-1.0, low[j][k], low[j][k]) for k in range(j))])
-        w.outside.append(w.block.complement(w.block.less(0.0, pivot)))
+        w.outside.append(w.block.less(pivot, _LEAST))
         low[j][j] = w.block.root(pivot)
         scale = w.block.quotient(1.0, low[j][j])
         for i in range(j + 1, n):
