@@ -112,8 +112,11 @@ class EncoderLayer:
 
     def __call__(self, tokens: Array, affine: Collection[str] = ()) -> Array:
         """Return the tokens (n, d) after the layer; see :func:`tokens_through`."""
-        moved = tokens + attend(self.attention, tokens)
-        moved = _normalised(self.attention_norm, moved, "norm" in affine)
+        return self.after_attention(tokens + attend(self.attention, tokens), affine)
+
+    def after_attention(self, tokens: Array, affine: Collection[str] = ()) -> Array:
+        """Return tokens (n, d), to which attention was added, after the rest of the layer."""
+        moved = _normalised(self.attention_norm, tokens, "norm" in affine)
         if "feed-forward" in affine:
             matrix, shift = self.feed_forward.affine(*token_moments(moved))
             moved = moved + (moved @ matrix.T + shift)
