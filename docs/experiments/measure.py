@@ -19,17 +19,18 @@ def read_options() -> argparse.Namespace:
     """Read ``--size small|paper`` and ``--out FOLDER`` from the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", choices=("small", "paper"), default="small", help="seconds, or minutes")
-    parser.add_argument("--out", type=Path, help="folder for the figures, as SVG, PDF and PNG")
+    parser.add_argument("--out", type=Path, help="folder for the figures")
     options = parser.parse_args()
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
     return options
 
 
-def keep(figure: Any, out: Path | None, name: str) -> None:
-    """Save a figure where ``--out`` asks for it."""
-    if out is not None:
-        save(figure, out / name)
+def keep(figure: Any, options: argparse.Namespace, name: str) -> None:
+    """Save a figure where ``--out`` asks for it: as PNG, and at paper size as SVG and PDF, too."""
+    if options.out is not None:
+        formats = ("svg", "pdf", "png") if options.size == "paper" else ("png",)
+        save(figure, options.out / name, formats)
 
 
 def example(name: str) -> Any:

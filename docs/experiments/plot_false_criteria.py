@@ -60,7 +60,7 @@ for name, end in (("low-rank-limit", 1.0), ("blow-up-criterion", 6.0)):
     paths.append(CovariancePath(titles[name], run.t, run.cov, limit=limit, t_star=star))
 
 eigenvalue_figure = eigenvalues(paths)
-keep(eigenvalue_figure, OPTIONS.out, "false_criteria_eigenvalues")
+keep(eigenvalue_figure, OPTIONS, "false_criteria_eigenvalues")
 
 # %%
 # In the cone
@@ -70,7 +70,7 @@ keep(eigenvalue_figure, OPTIONS.out, "false_criteria_eigenvalues")
 cone_figure = cone(
     {path.label: [CovariancePath("", path.t, path.cov, limit=path.limit)] for path in paths}, columns=2
 )
-keep(cone_figure, OPTIONS.out, "false_criteria_cone")
+keep(cone_figure, OPTIONS, "false_criteria_cone")
 
 # %%
 # What holds instead

@@ -108,7 +108,7 @@ traces = {
 }
 scale_figure = curves(traces, r"$\mathrm{tr}\,\Sigma$", shared=False)
 scale_figure.axes[2].set_ylim(0.5, 1e3)
-keep(scale_figure, OPTIONS.out, "paper_scales")
+keep(scale_figure, OPTIONS, "paper_scales")
 
 # %%
 # Regions
@@ -125,4 +125,4 @@ for name in ("two-lines-softmax", "two-lines-l2", "both-softmax", "both-l2"):
         portraits[f"{name}, {label}"] = Portrait(grid, region)
         print(f"{name}, {label}: {dict(Counter(region))}")
 regions_figure = phase_portrait(portraits, columns=4)
-keep(regions_figure, OPTIONS.out, "paper_regions")
+keep(regions_figure, OPTIONS, "paper_regions")

@@ -89,4 +89,4 @@ portraits = {
     for title, params in models.items()
 }
 portrait_figure = phase_portrait(portraits)
-keep(portrait_figure, OPTIONS.out, "phase_portrait")
+keep(portrait_figure, OPTIONS, "phase_portrait")

@@ -77,7 +77,7 @@ flock = {
     for title in plane
 }
 cone_figure = cone(flock, columns=3)
-keep(cone_figure, OPTIONS.out, "cone")
+keep(cone_figure, OPTIONS, "cone")
 
 # %%
 # As ellipses
@@ -93,7 +93,7 @@ def until_it_rests(path: CovariancePath) -> CovariancePath:
 
 
 ellipse_figure = ellipses([until_it_rests(paths[title]) for title in plane])
-keep(ellipse_figure, OPTIONS.out, "ellipses")
+keep(ellipse_figure, OPTIONS, "ellipses")
 
 # %%
 # As eigenvalues
@@ -102,4 +102,4 @@ keep(ellipse_figure, OPTIONS.out, "ellipses")
 # attracts. At every finite time the rank is that of the start.
 
 spectra_figure = eigenvalues(list(paths.values()))
-keep(spectra_figure, OPTIONS.out, "eigenvalues")
+keep(spectra_figure, OPTIONS, "eigenvalues")

@@ -55,10 +55,10 @@ traces = {
 }
 variants_figure = curves(traces, r"$\mathrm{tr}\,\Sigma$", shared=False)
 variants_figure.axes[1].set_ylim(1, 1e4)
-keep(variants_figure, OPTIONS.out, "variants")
+keep(variants_figure, OPTIONS, "variants")
 paths = [CovariancePath(title, r.t, r.cov) for title, r in attracted.items()]
 spectra_figure = eigenvalues(paths)
-keep(spectra_figure, OPTIONS.out, "variants_eigenvalues")
+keep(spectra_figure, OPTIONS, "variants_eigenvalues")
 
 # %%
 # Along positions
@@ -82,7 +82,7 @@ for sink in (0, 0.5):
     }
     print(f"sink = {sink}: tr Σ at t = 10, first position {spread[-1, 0]:.4f}, last {spread[-1, -1]:.4f}")
 masked_figure = curves(masked, r"$\mathrm{tr}\,\Sigma_s$", abscissa="position $s$")
-keep(masked_figure, OPTIONS.out, "masked")
+keep(masked_figure, OPTIONS, "masked")
 
 # %%
 # Noise
@@ -101,4 +101,4 @@ for epsilon in (0.01, 0.1, 1.0):
     noisy[rf"$\varepsilon = {epsilon:g}$"] = (r.t[shown], distance[shown])
     print(f"ε = {epsilon:g}: steady state {steady.round(6).tolist()}, distance at the end {distance[-1]:.1e}")
 noise_figure = curves({"": noisy}, r"$\|\Sigma - \Sigma_\infty\|$")
-keep(noise_figure, OPTIONS.out, "noise")
+keep(noise_figure, OPTIONS, "noise")
