@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from symflow.codegen.taylor_plan import Layout
 
 Sizes = tuple[tuple[str, int], ...]  #: names of sizes and their numbers, in call order
+
+#: Entries of a square matrix of every head, up to which a recursion is printed: a build takes seconds.
+MOST_ENTRIES = 128
 
 #: The later of two flags counts. Products may be fused with additions: nothing here relies on equal bits.
 FLAGS = (*COMPILE_FLAGS, "-O2", "-ffp-contract=fast")
@@ -65,7 +69,7 @@ def bind_series(
     InputError
         If an operation of the model has no recurrence.
     """
-    if form.backend != "numpy" and max(dims) <= LARGEST:
+    if form.backend != "numpy" and _is_small(form, name, dims):
         try:
             return _printed(model, names, form, name, dims, values, order)
         except BuildError as error:  # no compiler: the runtime executes the same recurrences, only slower
@@ -77,6 +81,17 @@ def bind_series(
     if form.backend == "numpy":
         return numbers
     return _layout(model, names, name, sizes, order, tuple(numbers.scalars.items())).series(numbers)
+
+
+def _is_small(form: Form, name: str, dims: Sequence[int]) -> bool:
+    """Tell whether a recursion is printed: its text has every row of every matrix of every head."""
+    entry = form.interface.entry(name)
+    slots = (*form.interface.parameters, *entry.inputs)
+    counted = {slot.lead for slot in slots if slot.lead is not None}
+    sizes = dict(zip(entry.dimensions, dims, strict=True))
+    largest = max(n for size, n in sizes.items() if size not in counted)
+    passes = math.prod(n for size, n in sizes.items() if size in counted)
+    return largest <= LARGEST and passes * largest**2 <= MOST_ENTRIES
 
 
 @functools.lru_cache(maxsize=32)

@@ -120,6 +120,16 @@ def test_printed_coefficients_agree(name: str, form: str) -> None:
     assert np.abs(found - expected[1:]).max() < 1e-12 * np.abs(expected).max()
 
 
+def test_many_heads_are_not_printed() -> None:
+    """A text with every row of eight heads of size eight would take a compiler a minute."""
+    model, names = MODELS["heads-l2"]
+    kernel = compile(model, given=names)
+    _, dims, values, state = example(model, names, "factor", (8, 8, 8))
+    series = kernel.series("factor", dims, values, ORDER)
+    assert type(series).__name__ == ("Series" if kernel.backend == "compiled" else "NumpySeries")
+    assert series.size == state.size
+
+
 @pytest.mark.parametrize("form", ["factor", "moments"])
 @pytest.mark.parametrize("name", MODELS)
 def test_coefficients_solve_the_equation(name: str, form: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from symflow import L2, Gaussian, Linear, Masked, MultiHead, Sinkhorn, Softmax, solve
+from symflow import L2, Attention, Gaussian, Linear, Masked, MultiHead, Sinkhorn, Softmax, solve
 from symflow.codegen import taylor_bind
 from symflow.codegen.build import missing
 from symflow.errors import BuildError, InputError
@@ -212,6 +212,19 @@ def test_masked_linear_attention(d: int, monkeypatch: pytest.MonkeyPatch) -> Non
     weight = float(model.weights(2)[0])
     alone = solve(Linear(), laws[0], {"A": weight * a, "V": v}, (0, 0.15), method="taylor", rtol=1e-12)
     assert np.abs(run.cov[-1, 0] - alone.cov[-1]).max() < 1e-11 * np.abs(alone.cov[-1]).max()
+
+
+@pytest.mark.parametrize("backend", ["auto", "numpy"])
+def test_a_run_ends_where_the_normaliser_diverges(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Σ' = 2Σ²/(1 − cΣ) for A = V = 1, C = c: Σ = 1/c at t with 2t = 1/Σ₀ − c − c log(1/(cΣ₀))."""
+    monkeypatch.setattr(taylor_bind, "_capsule", no_compiler)
+    model = Attention("dot(x, A*y) + dot(y, C*y)/2", value="V*y", normalise="softmax")
+    params, law = {"A": [[1.0]], "C": [[0.5]], "V": [[1.0]]}, Gaussian([0.0], [[0.5]])
+    run = solve(model, law, params, (0, 3), method="taylor", backend=backend)
+    assert run.status == "step-too-small"
+    assert "normaliser of attention diverges" in run.message
+    edge = 0.5 * (1 / 0.5 - 0.5 - 0.5 * np.log(1 / (0.5 * 0.5)))
+    assert abs(run.t[-1] - edge) < 1e-7
 
 
 @pytest.mark.skipif(missing() is not None, reason="no compiler")
