@@ -109,7 +109,7 @@ for axes in heads_figure.axes:
     axes.set_xticks(LAYERS)
     for line in axes.lines:
         line.set(marker="o", markersize=3, linewidth=0.6)
-keep(heads_figure, OPTIONS.out, "minilm_heads")
+keep(heads_figure, OPTIONS, "minilm_heads")
 
 # %%
 # Two inputs
@@ -183,7 +183,7 @@ for axes in layers_figure.axes:
     axes.set_xticks(depth)
     for line in axes.lines:
         line.set(marker="o", markersize=4)
-keep(layers_figure, OPTIONS.out, "minilm_layers")
+keep(layers_figure, OPTIONS, "minilm_layers")
 
 # %%
 # One layer at a time
@@ -232,11 +232,13 @@ for name, passed in network.items():
 # %%
 # Where the idealisation departs
 # ------------------------------
-# - Many tokens without positions: the closure is accurate to a few per cent in every layer where scores are
-#   narrow, and what separates the Gaussian from the network is layer norm and feed-forward block.
-# - A text: heads that attend to a position have scores so wide (:math:`\sigma_h` of 3 to 20) that a softmax
-#   over 512 tokens picks a few. That is no average over a law. Gaussian tokens of the same number are as
-#   far from the closure as real ones: the number of tokens is at fault before their law is.
-# - One standard deviation for all tokens is wrong where a few tokens are much longer than all others, as
-#   the separators of this network are after the first layer; then layer norm is not affine on the law.
-# - No long-time theorem covers these heads. Six layers are a finite time, and only the closure is used.
+# - Many tokens without positions: the scores are narrow, the closure is accurate to a few per cent, and what
+#   separates the Gaussian from the network is layer norm and feed-forward block.
+# - A text: heads that attend to a position have scores so wide (the largest :math:`\sigma_h` above) that a
+#   softmax over a few hundred tokens picks some of them, which is no average over a law. In the first layer
+#   the Gaussian step is then further from the tokens than no attention at all, and Gaussian tokens of the same
+#   number miss the closure nearly as much as real ones: their number is at fault before their law is.
+# - One standard deviation for all tokens is wrong where a few tokens are much longer than all others, as here
+#   after the first layer.
+# - The flow over unit time is another map than the residual step of the network: it may blow up before.
+# - No long-time theorem covers these heads. A network is a finite time, and only the closure is used.
