@@ -30,7 +30,7 @@ print("Σ' =", derivation.cov_rhs)
 # %%
 # Theorem and counterexample
 # --------------------------
-# |2ΣKᵀ(I + 2KΣKᵀ)⁻¹| ≤ |P| for every left inverse P of K, so that the velocity gradient is bounded.
+# ‖2ΣKᵀ(I + 2KΣKᵀ)⁻¹‖ ≤ ‖P‖ for every left inverse P of K, so that the velocity gradient is bounded.
 # For K with a kernel the search finds a curve with one pole from the derivatives at the start.
 
 verdicts = [

@@ -49,4 +49,4 @@ def test_command_table_names_every_command() -> None:
     from symflow.cli import main
 
     section = README.split("\n## On the command line\n", 1)[1].split("\n## ", 1)[0]
-    assert set(main.commands) == set(re.findall(r"symflow ([a-z]+)", section))
+    assert set(main.commands) == set(re.findall(r"symflow ([a-z-]+)", section))

@@ -1,4 +1,4 @@
-"""Pages that the package writes about itself: its claims, its lemmas, and the help of every command."""
+"""Pages that the package writes about itself: models, claims, lemmas, and the help of every command."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from sphinx.application import Sphinx
 from symflow.certify import LEMMAS
 from symflow.claims import claims_table
 from symflow.cli import main
+from symflow.derive.derivation import Derivation
+from symflow.derive.outcome import closure_status, derive_or_refute
+from symflow.models.registry import COMBINATORS, attention_models, compositions
+from symflow.report.formulas import closed_equations, displayed
+from symflow.report.subjects import subjects
 
 
 class _Page(Directive):
@@ -26,12 +31,68 @@ class _Page(Directive):
         self.state.nested_parse(StringList([text], source="generated"), self.content_offset, holder)
         return list(holder.children)
 
+    def grid(self, head: list[str], rows: list[list[str]]) -> nodes.table:
+        """Return a table of text."""
+        group = nodes.tgroup("", cols=len(head))
+        group += [nodes.colspec(colwidth=1) for _ in head]
+        group += nodes.thead("", self._row(head))
+        group += nodes.tbody("", *(self._row(row) for row in rows))
+        return nodes.table("", group)
+
+    @staticmethod
+    def _row(cells: list[str]) -> nodes.row:
+        return nodes.row("", *(nodes.entry("", nodes.paragraph(text=cell)) for cell in cells))
+
     def terms(self, entries: list[tuple[str, list[nodes.Node]]]) -> nodes.definition_list:
         """Return a definition list."""
         result = nodes.definition_list()
         for term, content in entries:
             result += nodes.definition_list_item("", nodes.term(text=term), nodes.definition("", *content))
         return result
+
+
+class Variants(_Page):
+    """Every model: its definition, and the closed equations or the witness that there are none."""
+
+    def run(self) -> list[nodes.Node]:
+        return [self._section(subject) for subject in subjects()]
+
+    def _section(self, subject: Any) -> nodes.section:
+        found = derive_or_refute(subject.model)
+        section = nodes.section(ids=[f"variant-{subject.anchor}"])
+        section += nodes.title(text=subject.title)
+        definition = found.steps[0]
+        section += self.prose(f"{definition.statement}")
+        section += nodes.math_block("", displayed(definition.formulas), nowrap=False, number=None)
+        if isinstance(found, Derivation):
+            section += self.prose("Closed: a Gaussian law stays Gaussian, its mean and covariance solve")
+            section += nodes.math_block("", closed_equations(found), nowrap=False, number=None)
+        else:
+            left, value = found.witness.inequality()
+            section += self.prose(
+                f"Not closed. In dimension one a Gaussian solution has an affine velocity, but for "
+                f"{found.witness.setting()}"
+            )
+            section += nodes.math_block("", f"{left} = {value}", nowrap=False, number=None)
+        return section
+
+
+class Closures(_Page):
+    """A table of what is closed: alone, with several heads, under a mask."""
+
+    def run(self) -> list[nodes.Node]:
+        composed = compositions()
+        rows = [
+            [
+                name,
+                *(
+                    closure_status(model)
+                    for model in (variant(), *(composed[f"{c}-{name}"] for c in COMBINATORS))
+                ),
+            ]
+            for name, variant in attention_models().items()
+        ]
+        return [self.grid(["model", "alone", "several heads", "causal mask"], rows)]
 
 
 class Claims(_Page):
@@ -88,6 +149,8 @@ class Commands(_Page):
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives."""
+    app.add_directive("symflow-variants", Variants)
+    app.add_directive("symflow-closures", Closures)
     app.add_directive("symflow-claims", Claims)
     app.add_directive("symflow-lemmas", Lemmas)
     app.add_directive("symflow-commands", Commands)

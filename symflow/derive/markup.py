@@ -114,7 +114,8 @@ def _text(text: str) -> Markup:
 
 
 def _math(latex: str, display: str, attributes: str = "") -> Markup:
-    source = _ALIGNED.sub(r"\\\1{split}", latex)
+    source = _ALIGNED.sub(r"\\\1{split}", latex).replace(r"\#", "#")
+    source = re.sub(r"(?<!\\)\\\s", r"\\; ", source)  # a space that does not stretch
     source = re.sub(r"\\(?:mathbf|boldsymbol)\{\\([A-Za-z]+)\}", _bold_greek, source)
     source = source.replace(r"\\", r"\\ ")
     html = convert(source, display=display)

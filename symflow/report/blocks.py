@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from symflow.derive.derivation import Derivation
+from symflow.derive.derivation import Argument
 from symflow.derive.steps import Checked
 
 GOOD, BAD, PLAIN = "good", "bad", "plain"
@@ -60,13 +60,17 @@ class Picture:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table; the last cell of a row is its state where ``judged``."""
+    """A table; the last cell of a row is its state where ``judged``.
+
+    ``align`` has a letter for each column; ``tex`` replaces it in LaTeX where columns need a width.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
     judged: bool = False
     align: str = ""
+    tex: str = ""
     kind: ClassVar[str] = "grid"
 
 
@@ -82,7 +86,7 @@ class Code:
 class Steps:
     """A derivation, step by step, with what every check saw."""
 
-    derivation: Derivation
+    derivation: Argument
     checked: tuple[tuple[Any, Checked], ...]
     kind: ClassVar[str] = "steps"
 
@@ -123,6 +127,21 @@ class Report:
     citations: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """A section together with what it adds to ``report.json`` and whether all of it holds."""
+
+    section: Section
+    summary: dict[str, Any]
+    passed: bool
+    citations: tuple[str, ...] = ()
+
+
 def mark(holds: bool) -> str:
     """Return the word for a judged cell."""
     return "yes" if holds else "no"
+
+
+def state(holds: bool) -> str:
+    """Return the state of a badge for something that must hold."""
+    return GOOD if holds else BAD

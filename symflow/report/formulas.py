@@ -11,6 +11,8 @@ from symflow.derive.derivation import Derivation
 def closed_equations(derivation: Derivation) -> str:
     """Return the closed equations of a derivation as LaTeX for display mode."""
     flow = derivation.flow
+    if flow.chain is not None:  # with the running sums
+        return displayed(derivation.steps[-1].formulas)
     return aligned([(rf"\dot{{{latex(s)}}}", rhs) for s, rhs in zip(flow.states, flow.drift, strict=True)])
 
 

@@ -60,8 +60,8 @@ def _plain(text: str) -> str:
 
 
 def _columns(grid: Grid) -> str:
-    if grid.align:
-        return grid.align
+    if grid.tex or grid.align:
+        return grid.tex or grid.align
     return _PROSE.get(len(grid.head), "l" * len(grid.head))
 
 

@@ -25,13 +25,14 @@ from symflow.report.blocks import (
     Callout,
     Display,
     Grid,
+    Outcome,
     Paragraph,
     Picture,
     Section,
     mark,
 )
 from symflow.report.formulas import closed_equations
-from symflow.report.model_section import Outcome, Progress, derivation_section, verdict_section
+from symflow.report.model_section import Progress, derivation_section, verdict_section
 from symflow.report.regimes import remark
 from symflow.report.theorems import MARGIN, Theorem, theorems
 from symflow.spec import Spec

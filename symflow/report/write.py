@@ -15,14 +15,15 @@ from typing import Any
 
 import symflow
 from symflow.errors import InputError
-from symflow.models.registry import attention_models
-from symflow.report.blocks import BAD, GOOD, Badge, Grid, Report, Section, mark
-from symflow.report.model_section import Outcome, model_section
-from symflow.report.regimes import regimes
+from symflow.report.background import verifying
+from symflow.report.blocks import BAD, GOOD, Badge, Grid, Outcome, Report, Section, mark
+from symflow.report.claims_section import claims_section
+from symflow.report.model_section import model_section
 from symflow.report.render import render_html, render_latex
 from symflow.report.spec_section import spec_sections
+from symflow.report.subjects import subjects
 from symflow.spec import Spec, load_spec
-from symflow.verify import Table, verify
+from symflow.verify import Table
 
 Progress = Callable[[str], None]
 
@@ -97,49 +98,48 @@ def write_report(
 
 
 def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:
-    """Compute everything and write figures and certificates."""
+    """Compute everything and write figures and certificates; the verification runs beside it."""
     for name in ("figures", "certificates"):
         (folder / name).mkdir()
-    if spec is None:
-        models = [variant() for name, variant in attention_models().items() if regimes(name)]
-        models.sort(key=lambda model: model.name != "softmax")  # the best known one first
-        outcomes = {model.name: model_section(model, folder, say) for model in models}
-        title = "Gaussian dynamics of attention"
-        lead = (
-            "For each attention mechanism: the equations of mean and covariance derived from its "
-            "definition, a "
-            "certified verdict, the long-time regimes beside the theorems that predict them, and the "
-            "verification "
-            "of the compiled simulator against independent witnesses."
-        )
-        table = verify(progress=say)
-    else:
-        parts = spec_sections(spec, folder, say)
-        outcomes = {part.section.anchor: part for part in parts}
-        title = f"Gaussian dynamics of {spec.name}"
-        lead = _spec_lead(spec)
-        table = verify(spec.model, frozenset(spec.parameters), progress=say)
-    return _assemble(title, lead, outcomes, table, is_spec=spec is not None)
+    asked = (None, None) if spec is None else (spec.model, frozenset(spec.parameters))
+    with verifying(*asked) as table:
+        if spec is None:
+            outcomes = {subject.anchor: model_section(subject, folder, say) for subject in subjects()}
+        else:
+            outcomes = {part.section.anchor: part for part in spec_sections(spec, folder, say)}
+        say("verification")
+        return _assemble(spec, outcomes, table())
+
+
+#: What the report on all models begins with.
+_LEAD = (
+    "For each attention mechanism: the equations of mean and covariance derived from its definition, or the "
+    "proof that there are none; a certified verdict; runs beside the theorems that predict their long time. "
+    "Then every claim, and the verification of the compiled simulator against independent witnesses."
+)
 
 
 def _spec_lead(spec: Spec) -> str:
     source = f" with the weights of {spec.origin}" if spec.origin else ""
     return (
         f"{spec.model.title}{source}: the equations of mean and covariance, the matrices and which "
-        f"theorem speaks "
-        "about them, the integration, and the verification of the compiled simulator."
+        "theorem speaks about them, the integration, and the verification of the compiled simulator."
     )
 
 
-def _assemble(title: str, lead: str, outcomes: dict[str, Outcome], table: Table, is_spec: bool) -> Report:
+def _assemble(spec: Spec | None, outcomes: dict[str, Outcome], table: Table) -> Report:
     summaries = {name: outcome.summary for name, outcome in outcomes.items()}
     flat = {key: value for part in summaries.values() for key, value in part.items()}
     citations = dict.fromkeys(key for outcome in outcomes.values() for key in outcome.citations)
     return Report(
-        title=title,
-        lead=lead,
-        sections=(*(outcome.section for outcome in outcomes.values()), _verification(table)),
-        summary=(flat if is_spec else {"models": summaries}) | {"verification": table.to_json()},
+        title="Gaussian dynamics of attention" if spec is None else f"Gaussian dynamics of {spec.name}",
+        lead=_LEAD if spec is None else _spec_lead(spec),
+        sections=(
+            *(outcome.section for outcome in outcomes.values()),
+            *((claims_section(),) if spec is None else ()),
+            _verification(table),
+        ),
+        summary=({"models": summaries} if spec is None else flat) | {"verification": table.to_json()},
         passed=table.passed and all(outcome.passed for outcome in outcomes.values()),
         citations=tuple(citations),
     )

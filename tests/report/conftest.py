@@ -1,5 +1,7 @@
 """One default report for all tests of this folder; verification, tested elsewhere, is one stand-in row."""
 
+from contextlib import contextmanager
+
 import pytest
 
 import symflow.report.write as writing
@@ -9,13 +11,14 @@ from symflow.verify import Row, Table
 ROW = Row("softmax", "A, V", "right-hand side", "a stand-in", 1, 0.5, 64.0, True)
 
 
+@contextmanager
 def _stand_in(*args, **kwargs):
-    return Table((ROW,))
+    yield lambda: Table((ROW,))
 
 
 @pytest.fixture
 def no_verification(monkeypatch):
-    monkeypatch.setattr(writing, "verify", _stand_in)
+    monkeypatch.setattr(writing, "verifying", _stand_in)
 
 
 @pytest.fixture(scope="session")
@@ -23,5 +26,5 @@ def default_report(tmp_path_factory):
     """What ``write_report`` returned for the shipped models."""
     pytest.importorskip("matplotlib", reason="figures are an extra")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writing, "verify", _stand_in)
+        patch.setattr(writing, "verifying", _stand_in)
         return write_report(tmp_path_factory.mktemp("report") / "out")

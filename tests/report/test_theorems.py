@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from symflow.report.regimes import commuting_prediction, compare, regimes
+from symflow.derive.outcome import closure_status
+from symflow.models.registry import attention_models
+from symflow.report.regimes import Prediction, commuting_prediction, compare, regimes
+from symflow.report.subjects import subjects
 from symflow.report.theorems import theorems
 
 COV = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -36,6 +39,34 @@ def test_singular_start_keeps_its_kernel():
     u = np.array([[1.0], [2.0]])
     prediction = commuting_prediction(-IDENTITY, u @ u.T, 1.0)
     np.testing.assert_allclose(prediction.at_end, u @ u.T / 6, rtol=1e-12)  # s' = −5s², s(0) = 1 along u
+
+
+def test_the_report_has_a_section_for_every_variant_and_composition():
+    found = subjects()
+    assert {*attention_models(), "multihead-softmax", "masked-linear", "masked-softmax"} <= {
+        subject.anchor for subject in found
+    }
+    assert found[0].anchor == "softmax"
+    closed = [closure_status(subject.model) == "closed" for subject in found]
+    assert closed == sorted(closed, reverse=True)
+    for subject, is_closed in zip(found, closed, strict=True):
+        assert bool(regimes(subject.anchor)) == is_closed
+
+
+@pytest.mark.parametrize(
+    "name", ["linear", "sinkhorn", "multihead-softmax", "masked-linear", "softmax-layer", "softmax-noise"]
+)
+def test_every_start_has_a_prediction(name):
+    for regime in regimes(name):
+        for start in regime.starts:
+            prediction = regime.predict(regime.params, start, regime.horizon)
+            assert any(part is not None for part in (prediction.limit, prediction.at_end, prediction.t_star))
+
+
+def test_a_run_that_ends_early_contradicts_existence():
+    t, cov = np.array([0.0, 1.0]), np.stack([COV, COV])
+    assert compare(Prediction(), t, cov, "finished", None)["agrees"]
+    assert not compare(Prediction(), t, cov, "blow-up", 1.0)["agrees"]
 
 
 @pytest.mark.parametrize("name", ["softmax", "l2"])

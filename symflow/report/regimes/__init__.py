@@ -19,7 +19,7 @@ __all__ = ["Prediction", "Regime", "commuting_prediction", "compare", "regimes",
 
 
 def regimes(name: str) -> tuple[Regime, ...]:
-    """Return the regimes of a shipped model; none for a model without a long-time theorem."""
+    """Return the regimes of a subject of the report; none for one without a long-time theorem."""
     found: tuple[Regime, ...] = _declared(name, "REGIMES", ())
     return found
 
@@ -30,6 +30,7 @@ def remark(name: str) -> str:
 
 
 def _declared(name: str, what: str, otherwise: Any) -> Any:
+    name = name.replace("-", "_")
     if name not in {info.name for info in pkgutil.iter_modules(__path__)}:
         return otherwise
     return getattr(importlib.import_module(f"{__name__}.{name}"), what, otherwise)

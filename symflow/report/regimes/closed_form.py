@@ -8,24 +8,25 @@ import numpy as np
 
 from symflow.integrate.gaussian import Gaussian
 from symflow.longtime.entry import long_time
-from symflow.models.registry import attention_models
+from symflow.models.attention.model import AttentionModel
 from symflow.report.regimes.regime import Array, Prediction
 
 
-def exact_prediction(name: str, params: Mapping[str, Array], cov: Array, end: float | None) -> Prediction:
+def exact_prediction(
+    model: AttentionModel, params: Mapping[str, Array], cov: Array, end: float | None
+) -> Prediction:
     """Return what :func:`symflow.long_time` proves about one start.
 
     Parameters
     ----------
-    name : str
-        A shipped model.
+    model : AttentionModel
     params : mapping of str to ndarray
     cov : ndarray, (d, d)
         Σ₀ ⪰ 0; the mean is zero.
     end : float or None
         Where Σ is wanted.
     """
-    found = long_time(attention_models()[name](), Gaussian(np.zeros(len(cov)), cov), params)
+    found = long_time(model, Gaussian(np.zeros(len(cov)), cov), params)
     if found.blow_up_time is not None:
         return Prediction(t_star=float(found.blow_up_time))
     at_end = None if end is None or found.closed_form is None else found.closed_form(end)[1]

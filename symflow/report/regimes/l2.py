@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from symflow.models.attention.l2 import L2
 from symflow.report.regimes.closed_form import exact_prediction
 from symflow.report.regimes.regime import Array, Prediction, Regime
 from symflow.report.regimes.starts import CORRELATED, SPREAD
@@ -26,7 +27,7 @@ _CLOSED_FORM = (
 _SOURCE = "CACP25 for the limit; the closed form follows from the equation of $M$"
 
 
-_exact = partial(exact_prediction, "l2")
+_exact = partial(exact_prediction, L2())
 
 
 def _sign_of_difference(_params: Mapping[str, Array], cov: Array, _end: float) -> Prediction:

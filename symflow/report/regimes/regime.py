@@ -42,9 +42,10 @@ class Regime:
     ----------
     key, title : str
     theorem : str
-        The statement in LaTeX text with mathematics between ``$``.
+        The statement in LaTeX text with mathematics between ``$``; where empty, that of the criterion which
+        :func:`symflow.long_time` finds.
     reference : str
-        Where the theorem is from, or how it follows.
+        Where the theorem is from, or how it follows; empty with an empty theorem.
     params : mapping of str to ndarray
     horizon : float
         End of the runs.
@@ -97,7 +98,9 @@ def compare(
         return _row(
             "collapses to", axis, axis if error <= 1e-6 else "elsewhere", error, 1e-6, "share off the axis"
         )
-    limit = cov[-1] if prediction.limit is None else prediction.limit
+    if prediction.limit is None:  # nothing but existence is predicted, and the run has finished
+        return _row("no blow-up", "global", status, 0.0, 0.0, "")
+    limit = prediction.limit
     error = float(np.abs(cov[-1] - limit).max() / np.trace(cov[0]))
     name = rf"$\operatorname{{tr}}\Sigma$, limit and run to $t = {t[-1]:g}$"
     return _row(

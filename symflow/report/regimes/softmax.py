@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from symflow.models.attention.softmax import Softmax
 from symflow.report.regimes.closed_form import exact_prediction
 from symflow.report.regimes.regime import Regime
 from symflow.report.regimes.starts import SPREAD
@@ -14,7 +15,7 @@ IDENTITY = np.eye(2)
 SWAP = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
-_exact = partial(exact_prediction, "softmax")
+_exact = partial(exact_prediction, Softmax())
 
 _ZERO = Regime(
     "zero",

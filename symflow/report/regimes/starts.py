@@ -20,3 +20,5 @@ SPREAD = (
 )
 #: With a positive covariance of the two coordinates.
 CORRELATED = (_cov(1.0, 1.0, 0.5), _cov(0.5, 1.1, 0.4), _cov(1.2, 0.6, 0.6), _cov(1.3, 0.5, 0.3))
+#: Three of them, with dyadic entries.
+FEW = (_cov(1.0, 0.5, 0.25), _cov(0.5, 1.0, -0.375), _cov(1.25, 0.25, 0.125))
