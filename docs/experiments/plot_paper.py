@@ -6,14 +6,15 @@ CACP25 shows what becomes of Gaussian laws in sixteen figures. ``examples/paper/
 each, with the matrices that were drawn and the scale that was used, and ``examples/paper/definition/``
 the same with the scores of the definition where they differ. Three things change.
 
-* Softmax attention was run with :math:`A = K^\top Q/\sqrt{d}`. The drift is linear in A, so that this is
-a change of clock, :math:`t \mapsto \sqrt{d}\,t`: limits and regions are the same, blow-up comes
-:math:`\sqrt{2}` times later. * ℓ2 attention was run with :math:`A/\sqrt{d}` and :math:`K^\top K` without
-a scale. No temperature of :math:`-|Qx - Ky|^2` does that; it is the score :math:`2\langle Qx,
-Ky\rangle/\sqrt{d} - |Ky|^2`. For V = I and K invertible, large covariances grow like :math:`e^{2\lambda
-t}`, λ the largest real part of the eigenvalues of :math:`K^{-1}Q`, and the authors' scale divides this
-rate by :math:`\sqrt{d}`, which a temperature would leave as it is. * Two heads in the plane have k = 1
-and Sinkhorn attention was run with ε = 1: there the two agree.
+* Softmax attention was run with :math:`A = K^\top Q/\sqrt{d}`. The drift is linear in A, so that this
+  is a change of clock, :math:`t \mapsto \sqrt{d}\,t`: limits and regions are the same, blow-up comes
+  :math:`\sqrt{2}` times later.
+* ℓ2 attention was run with :math:`A/\sqrt{d}` and :math:`K^\top K` without a scale. No temperature of
+  :math:`-|Qx - Ky|^2` does that; it is the score :math:`2\langle Qx, Ky\rangle/\sqrt{d} - |Ky|^2`. For
+  V = I and K invertible, large covariances grow like :math:`e^{2\lambda t}`, λ the largest real part of
+  the eigenvalues of :math:`K^{-1}Q`, and the authors' scale divides this rate by :math:`\sqrt{d}`,
+  which a temperature would leave as it is.
+* Two heads in the plane have k = 1 and Sinkhorn attention was run with ε = 1: there the two agree.
 
 ``python docs/experiments/plot_paper.py --size paper`` uses grids as fine as the published ones.
 """
