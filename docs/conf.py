@@ -35,9 +35,7 @@ html_math_renderer = "mathml"
 html_title = "symflow"
 html_static_path = ["_static"]
 myst_enable_extensions = ["dollarmath", "deflist"]
-suppress_warnings = [
-    "config.cache"
-]  # the gallery's settings are not all picklable
+suppress_warnings = ["config.cache"]  # the gallery's settings are not all picklable
 
 autodoc_typehints = "none"  # the NumPy-style docstrings say more
 autodoc_member_order = "bysource"

@@ -4,7 +4,7 @@ The published figures, at the published scale and at the definition's
 
 CACP25 shows what becomes of Gaussian laws in sixteen figures. ``examples/paper/`` has one spec file for
 each, with the matrices that were drawn and the scale that was used, and ``examples/paper/definition/``
-the same with the scores of the definition where they differ. Three things change.
+the same with the scores of the definition where they differ. In short:
 
 * Softmax attention was run with :math:`A = K^\top Q/\sqrt{d}`. The drift is linear in A, so that this
   is a change of clock, :math:`t \mapsto \sqrt{d}\,t`: limits and regions are the same, blow-up comes
@@ -16,7 +16,7 @@ the same with the scores of the definition where they differ. Three things chang
   which a temperature would leave as it is.
 * Two heads in the plane have k = 1 and Sinkhorn attention was run with ε = 1: there the two agree.
 
-``python docs/experiments/plot_paper.py --size paper`` uses grids as fine as the published ones.
+``python docs/experiments/plot_paper.py --size paper`` uses finer grids.
 """
 
 from collections import Counter
