@@ -74,9 +74,15 @@ class RationalCurve:
     def at(self, s: Any) -> RationalMatrix:
         """Return the value at a rational s that is no pole."""
         denominator = _evaluate(self.denominator, s)
-        if denominator == 0:
+        return self._numerator(s) * (1 / denominator) if denominator else self._in_lowest_terms(s)
+
+    def _in_lowest_terms(self, s: Any) -> RationalMatrix:
+        """Return the value where the common denominator vanishes, perhaps together with the numerators."""
+        reduced = self.entries()
+        if any(q(s) == 0 for _, q in reduced):
             raise InputError(f"the curve has a pole at {s}")
-        return self._numerator(s) * (1 / denominator)
+        d = self.coefficients[0].nrows()
+        return rational_matrix([[p(s) / q(s) for p, q in reduced[i * d : (i + 1) * d]] for i in range(d)])
 
     def has_pole(self, s: Any) -> bool:
         """Whether the denominator vanishes at s."""

@@ -271,6 +271,13 @@ def test_a_law_that_does_not_move_is_its_own_limit(model: Any, params: Any) -> N
     assert result.check()
 
 
+def test_a_pole_that_cancels_is_none() -> None:
+    params = {"V": [[0]], "Q": [[2]], "K": [[-2]], "W": [[2]], "c": [0]}
+    result = long_time(L2(feed_forward=True), Gaussian([0], [[0]]), params)
+    assert result.global_in_time is True
+    np.testing.assert_array_equal(result.closed_form(0.5)[1], [[0.0]])  # where I − tL₀ is singular
+
+
 @pytest.mark.parametrize(("scale", "written"), [(1e-300, r"10^{599}"), (1e300, r"10^{-601}")])
 def test_a_time_beyond_the_doubles_is_exact_and_prints(scale: float, written: str) -> None:
     result = long_time(Softmax(), CENTRED, {"V": scale * I2, "A": scale * I2})
