@@ -236,8 +236,8 @@ for name, passed in network.items():
 #   separates the Gaussian from the network is layer norm and feed-forward block.
 # - A text: heads that attend to a position have scores so wide (the largest :math:`\sigma_h` above) that a
 #   softmax over a few hundred tokens picks some of them, which is no average over a law. In the first layer
-#   the Gaussian step is then further from the tokens than no attention at all, and Gaussian tokens of the same
-#   number miss the closure nearly as much as real ones: their number is at fault before their law is.
+#   the Gaussian step is then further from the tokens than no attention at all, and Gaussian tokens of the
+#   same number miss the closure nearly as much: their number is at fault before their law is.
 # - One standard deviation for all tokens is wrong where a few tokens are much longer than all others, as here
 #   after the first layer.
 # - The flow over unit time is another map than the residual step of the network: it may blow up before.
