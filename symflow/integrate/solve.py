@@ -180,7 +180,14 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
         call = series_call(kernel, problem, entry, dims, options.rtol)
     else:
         call = bound_call(kernel, problem, entry, dims)
+    if _mean_feeds_back(problem) and options.method != "taylor":
+        watch = 0
     return TableauDriver(call, y0, atol, options, watch, inside, row), layout
+
+
+def _mean_feeds_back(problem: Problem) -> bool:
+    """Tell whether the mean may become infinite alone: its equation is linear where weights are normalised."""
+    return any(head.normalise == "none" for head in problem.statement.heads)
 
 
 def _layout(problem: Problem, options: Options, kernel: Kernel) -> FactorLayout | MomentLayout | ChainLayout:

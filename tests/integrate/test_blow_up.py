@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from symflow import L2, Gaussian, Softmax, solve
+from symflow import L2, Gaussian, Linear, Softmax, solve
 from symflow.errors import IntegrationError
 
 LAW = Gaussian([1.0, 0.5], [[2.0, 0.5], [0.5, 1.0]])
@@ -244,3 +244,12 @@ def test_a_two_dimensional_blow_up_is_fast() -> None:
         solve(Softmax(), LAW, params, (0, 1))
         best = min(best, time.perf_counter() - start)
     assert best < 0.010
+
+
+def test_a_point_blows_up_under_linear_attention() -> None:
+    """A Dirac law in one dimension moves by x' = x³, which ends at 1/(2x₀²)."""
+    for method in ("dop853", "dp5"):
+        law = Gaussian([1.5], [[0.0]])
+        run = solve(Linear(), law, {"A": [[1.0]], "V": [[1.0]]}, (0, 1), method=method)
+        assert run.status == "blow-up"
+        assert run.t_star == pytest.approx(1.0 / (2.0 * 1.5**2), rel=1e-8)
