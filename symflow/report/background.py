@@ -66,6 +66,8 @@ def verifying(
         finally:
             child.kill()
             child.wait()
+            if child.stderr is not None:
+                child.stderr.close()
 
 
 def _ask(

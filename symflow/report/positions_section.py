@@ -29,7 +29,11 @@ def positions_section(subject: Subject, out: Path) -> Outcome:
         results.append({"regime": regime.key, "status": run.status, "cov": start.tolist()} | found)
         title = regime.title.capitalize()
         blocks.append(Paragraph(rf"\textbf{{{title}.}} {regime.theorem} Source: {regime.reference}."))
-        blocks += [_at_first(found), _at_all(run), *_pictures(f"{subject.anchor}-{regime.key}", run, out)]
+        blocks += [
+            _at_first(found),
+            positions_table(run),
+            *position_pictures(f"{subject.anchor}-{regime.key}", run, out),
+        ]
     good = sum(row["agrees"] for row in results)
     badge = Badge("long time", f"{good} of {len(results)} runs agree", state(good == len(results)))
     section = Section("Long time", f"{subject.anchor}-regimes", tuple(blocks), (badge,))
@@ -55,7 +59,8 @@ def _at_first(row: dict[str, Any]) -> Grid:
     return Grid(head, (cells,), f"Difference: {row['unit']}.", judged=True, align="lrrrl")
 
 
-def _at_all(run: Trajectory) -> Grid:
+def positions_table(run: Trajectory) -> Grid:
+    """Return traces and largest eigenvalues at every position, at the end of a run."""
     rows = []
     for index in range(run.cov.shape[1]):
         values = np.linalg.eigvalsh(run.cov[-1, index])[::-1]
@@ -76,18 +81,22 @@ def _at_all(run: Trajectory) -> Grid:
     return Grid(head, tuple(rows), align="lrrrr")
 
 
-def _pictures(stem: str, run: Trajectory, out: Path) -> list[Picture]:
+def position_pictures(stem: str, run: Trajectory, out: Path) -> list[Picture]:
+    """Draw every position of a run; the cone only in the plane."""
     paths = [
         CovariancePath(f"position {index + 1}", run.t, run.cov[:, index]) for index in range(run.cov.shape[1])
     ]
     folder = out / "figures"
-    save(cone({"all positions": paths}), folder / f"{stem}-cone")
     save(eigenvalues(paths), folder / f"{stem}-eigenvalues")
+    spectra = Picture(f"{stem}-eigenvalues", "Eigenvalues of the covariance at every position.")
+    if run.cov.shape[-1] != 2:
+        return [spectra]
+    save(cone({"all positions": paths}), folder / f"{stem}-cone")
     return [
         Picture(
             f"{stem}-cone",
             "The covariance at every position in the cone.",
             "narrow",
         ),
-        Picture(f"{stem}-eigenvalues", r"Eigenvalues of the covariance at every position."),
+        spectra,
     ]

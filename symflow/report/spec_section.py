@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symflow.algebra.latex import latex
+from symflow.algebra.latex import latex, latex_name
 from symflow.derive.closure import gaussian_closure
 from symflow.derive.derivation import Derivation
 from symflow.integrate.solve import solve
 from symflow.integrate.trajectory import Trajectory
+from symflow.longtime.entry import long_time
+from symflow.longtime.result import LongTime
+from symflow.models.registry import attention_models
 from symflow.plot import CovariancePath, cone, eigenvalues, ellipses, matrix_spectra, save, spectrum_over_time
 from symflow.report.blocks import (
     BAD,
@@ -31,14 +35,20 @@ from symflow.report.blocks import (
     Section,
     mark,
 )
+from symflow.report.decided_section import decided_outcome
 from symflow.report.formulas import closed_equations
 from symflow.report.model_section import Progress, derivation_section, verdict_section
+from symflow.report.positions_section import position_pictures, positions_table
 from symflow.report.regimes import remark
 from symflow.report.theorems import MARGIN, Theorem, theorems
 from symflow.spec import Spec
 
 Array = NDArray[np.float64]
 
+#: Up to this dimension the long time is decided in exact arithmetic.
+_EXACT = 16
+#: Matrices of so many heads are listed one by one.
+_FEW_HEADS = 3
 #: Figures of small systems show every eigenvalue, those of large ones the spectrum at some times.
 _SMALL = 8
 
@@ -65,11 +75,39 @@ def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
     model = _model_outcome(spec, out)
     progress(f"{spec.name}: spectra and theorems")
     matrices = _matrices(spec, out)
-    known = theorems(spec.model.name, spec.parameters, _scale(spec), _initial(spec).cov)
-    speaking = _theorem_outcome(known, remark(spec.model.name))
+    decided = _decided(spec)
+    known: tuple[Theorem, ...] = ()
+    if decided is None and _is_plain(spec):
+        known = theorems(spec.model.name, spec.parameters, _scale(spec), _initial(spec).cov)
+    caution = remark(spec.model.name) if _is_plain(spec) else ""
+    speaking = _theorem_outcome(known, caution) if decided is None else decided_outcome(decided, caution)
     progress(f"{spec.name}: integration")
     run = _integrate(spec)
-    return [model, matrices, speaking, _run_outcome(spec, run, known, out)]
+    after = _after(known) if decided is None else decided.blow_up_time
+    return [model, matrices, speaking, _run_outcome(spec, run, None if after is None else float(after), out)]
+
+
+def _decided(spec: Spec) -> LongTime | None:
+    """Return what exact arithmetic decides; None for large sizes, laws per position and change in time."""
+    if _initial(spec).mean.ndim != 1 or len(_initial(spec).mean) > _EXACT or not _is_constant(spec):
+        return None
+    return long_time(spec.model, spec.initial, spec.parameters)
+
+
+def _is_constant(spec: Spec) -> bool:
+    return all(isinstance(value, np.ndarray) for value in spec.parameters.values())
+
+
+def _is_plain(spec: Spec) -> bool:
+    """Whether the model is a shipped one without layer and noise, with constant matrices."""
+    model = spec.model
+    shipped = attention_models().get(model.name) is type(model)
+    bare = not model.feed_forward and bool(model.noise.is_zero) and model.sign == 1
+    return shipped and bare and _is_constant(spec)
+
+
+def _after(known: tuple[Theorem, ...]) -> float | None:
+    return next((t.t_star for t in known if t.applies and t.t_star is not None), None)
 
 
 def _initial(spec: Spec) -> Any:
@@ -112,6 +150,8 @@ def _absent(spec: Spec, derivation: Derivation) -> list[Paragraph]:
 
 def effective_matrices(spec: Spec) -> tuple[dict[str, Array], str]:
     """Return the matrices that decide the long time by their LaTeX names, and how the scale is in them."""
+    if not _is_plain(spec):
+        return dict(_plain_matrices(spec)), ""
     params, scale = spec.parameters, _scale(spec)
     if spec.model.name == "softmax":
         A = scale * (params["A"] if "A" in params else params["K"].T @ params["Q"])
@@ -132,8 +172,21 @@ def effective_matrices(spec: Spec) -> tuple[dict[str, Array], str]:
     return found, ""
 
 
+def _plain_matrices(spec: Spec) -> Iterator[tuple[str, Array]]:
+    """Yield constant matrices as given; those of a few heads one by one."""
+    for name, value in spec.parameters.items():
+        if not isinstance(value, np.ndarray) or value.ndim not in (2, 3):
+            continue
+        if value.ndim == 2:
+            yield latex_name(name), value
+        elif len(value) <= _FEW_HEADS:
+            yield from ((rf"{latex_name(name)}^{{({h})}}", matrix) for h, matrix in enumerate(value, start=1))
+
+
 def _matrices(spec: Spec, out: Path) -> Outcome:
     cov = _initial(spec).cov
+    if cov.ndim == 3:  # the law of the last position, which is driven by all others
+        cov = cov[-1]
     found, scaling = effective_matrices(spec)
     rows, spectra = [], {}
     for name, matrix in found.items():
@@ -165,6 +218,8 @@ def _matrices(spec: Spec, out: Path) -> Outcome:
 
 def _origin(spec: Spec) -> str:
     cov = _initial(spec).cov
+    if cov.ndim == 3:
+        return f"There are {len(cov)} positions with a Gaussian law each; below, that of the last one."
     source = f"The parameters are those of {spec.origin}. " if spec.origin else ""
     return (
         source
@@ -282,12 +337,15 @@ def _integrate(spec: Spec) -> Trajectory:
     return solve(spec.model, spec.initial, spec.parameters, spec.t_span, t_eval=spec.t_eval, **spec.solver)
 
 
-def _run_outcome(spec: Spec, run: Trajectory, known: tuple[Theorem, ...], out: Path) -> Outcome:
+def _run_outcome(spec: Spec, run: Trajectory, after: float | None, out: Path) -> Outcome:
     start, end = spec.t_span or (0.0, 0.0)
-    predicted = _predicted_time(known, start, end)
+    predicted = None if after is None or end < start else start + after
     agrees = _agreement(run, predicted, start, end)
-    blocks: list[Any] = [Paragraph(_ending(run)), *_clock(known, start, end), *agrees[1], _table_of_ends(run)]
-    blocks += _run_pictures(spec, run, predicted, out)
+    blocks: list[Any] = [Paragraph(_ending(run)), *_clock(start, end), *agrees[1]]
+    if run.mean.ndim == 3:
+        blocks += [positions_table(run), *position_pictures("positions", run, out)]
+    else:
+        blocks += [_table_of_ends(run), *_run_pictures(spec, run, predicted, out)]
     state = BAD if run.status in ("step-too-small", "non-finite") else GOOD if run.success else PLAIN
     section = Section("Integration", "integration", tuple(blocks), (Badge("run", run.status, state),))
     summary = {
@@ -297,20 +355,14 @@ def _run_outcome(spec: Spec, run: Trajectory, known: tuple[Theorem, ...], out: P
         "t_star_by_theorem": predicted,
         "t_end": float(run.t[-1]),
         "nfev": run.nfev,
-        "trace": [float(np.trace(run.cov[0])), float(np.trace(run.cov[-1]))],
+        "trace": [np.trace(run.cov[i], axis1=-2, axis2=-1).tolist() for i in (0, -1)],
     }
     return Outcome(section, {"run": summary}, state != BAD and agrees[0])
 
 
-def _predicted_time(known: tuple[Theorem, ...], start: float, end: float) -> float | None:
-    """Return when the run blows up by a theorem; the theorems count time from Σ₀, and forward only."""
-    after = next((t.t_star for t in known if t.applies and t.t_star is not None), None)
-    return None if after is None or end < start else start + after
-
-
-def _clock(known: tuple[Theorem, ...], start: float, end: float) -> list[Paragraph]:
+def _clock(start: float, end: float) -> list[Paragraph]:
     """Say how the time of the theorems and that of the run differ."""
-    if not known or (start == 0.0 and end >= start):
+    if start == 0.0 and end >= start:
         return []
     said = f"The theorems count time from the initial law, which this run has at t = {start:g}"
     backward = "; it goes backward in time, about which they say nothing" if end < start else ""

@@ -1,6 +1,7 @@
 """One default report for all tests of this folder; verification, tested elsewhere, is one stand-in row."""
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +29,9 @@ def default_report(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "verifying", _stand_in)
         return write_report(tmp_path_factory.mktemp("report") / "out")
+
+
+@pytest.fixture(scope="session")
+def examples():
+    """The folder of example specs."""
+    return Path(__file__).parents[2] / "examples"

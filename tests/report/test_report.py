@@ -90,18 +90,41 @@ def test_a_dirac_has_no_pictures_of_its_covariance(tmp_path, no_verification):
     assert [file.stem for file in (result.out / "figures").glob("*.svg")] == ["spectra"]
 
 
-def test_a_blow_up_without_a_theorem_is_called_measured(tmp_path, no_verification):
-    parameters = {"V": [[1.0, 0.0], [0.0, 4.0]], "A": [[-1.0, -3.0], [0.0, -1.0]]}
+def test_a_blow_up_time_without_closed_form_is_enclosed(tmp_path, no_verification):
+    parameters = {"V": [[1.0, 0.0], [0.0, 4.0]], "A": [[-1.0, -3.0], [0.0, -1.0]]}  # V A + AᵀVᵀ ≺ 0
     initial = {"mean": [0.0, 0.0], "cov": [[1.0, 0.0], [0.0, 1.0]]}
     spec = _spec(parameters=parameters, initial=initial, time={"t_span": [0, 2], "points": 21})
     result = write_report(tmp_path / "out", spec=spec)
+    assert result.passed
+    assert result.summary["theorem_applies"]
+    found = result.summary["long_time"]["blow_up_time"]
+    assert found["exact"] is None
+    assert 0 < found["radius"] < 1e-6
+    assert result.summary["run"]["t_star"] == pytest.approx(found["value"], rel=1e-6)
+
+
+def test_a_blow_up_without_a_theorem_is_called_measured(tmp_path, no_verification):
+    model = {
+        "attention": "softmax",
+        "temperature": "sqrt(2)",
+    }  # irrational: not decided
+    result = write_report(tmp_path / "out", spec=_spec(model=model))
     page = (tmp_path / "out" / "index.html").read_text()
     assert not result.summary["theorem_applies"]
     assert result.summary["run"]["t_star_by_theorem"] is None
-    assert result.summary["run"]["t_star"] == pytest.approx(1.385, abs=2e-3)
-    assert "No theorem applies" in page
+    assert result.summary["run"]["t_star"] == pytest.approx(2**0.5 * 0.61772, abs=1e-5)
+    assert "Nothing is proved about the long time" in page
     assert "Measured: the covariance blows up" in page
     assert "Theorem: " not in page
+
+
+@pytest.mark.parametrize("name", ["masked-linear", "multihead", "time-dependent", "layer-and-noise"])
+def test_every_kind_of_example(tmp_path, no_verification, examples, name):
+    result = write_report(tmp_path / "out", spec=examples / f"{name}.toml")
+    assert result.passed
+    assert result.summary["closed"]
+    assert result.summary["run"]["status"] == "finished"
+    assert result.summary["theorem_applies"] == (name == "multihead")
 
 
 def test_an_own_mechanism_in_three_dimensions(tmp_path, no_verification):
