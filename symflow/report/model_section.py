@@ -237,7 +237,7 @@ def _pictures(name: str, groups: dict[str, list[CovariancePath]], out: Path) -> 
         _short(CovariancePath(title, p.t, p.cov, p.mean, t_star=p.t_star))
         for title, (p, *_) in groups.items()
     ]
-    folder = out / "figures"
+    folder, width = out / "figures", "narrow" if len(first) == 1 else "wide"
     save(cone(groups, columns=3 if len(groups) == 3 else 2), folder / f"{name}-cone")
     save(ellipses(first), folder / f"{name}-ellipses")
     save(eigenvalues(first), folder / f"{name}-eigenvalues")
@@ -248,15 +248,17 @@ def _pictures(name: str, groups: dict[str, list[CovariancePath]], out: Path) -> 
             r"$(\Sigma_{11}-\Sigma_{22},\, 2\Sigma_{12},\, \Sigma_{11}+\Sigma_{22})$: rank one is the "
             r"boundary, "
             r"multiples of $I$ are the axis.",
-            "medium",
+            "narrow" if len(first) == 1 else "medium",
         ),
         Picture(
             f"{name}-ellipses",
             "The first run of every regime as ellipses at one standard deviation, over time.",
+            width,
         ),
         Picture(
             f"{name}-eigenvalues",
             r"Eigenvalues of $\Sigma(t)$ in the same runs; $t^*$ as the theorem predicts it.",
+            width,
         ),
     )
 
