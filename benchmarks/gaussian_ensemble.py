@@ -29,9 +29,9 @@ from machine import machine
 
 from symflow import Gaussian, Softmax, ensemble
 from symflow.integrate.backends import covariances
-from symflow.integrate.ensemble_lanes import LaneRun, lane_run
-from symflow.integrate.ensemble_members import read_members
-from symflow.integrate.ensemble_threads import Watch, run_threads
+from symflow.integrate.ensemble.lanes import LaneRun, lane_run
+from symflow.integrate.ensemble.members import read_members
+from symflow.integrate.ensemble.threads import Watch, run_threads
 from symflow.integrate.options import read_options
 
 Timed = Callable[[], float]

@@ -24,7 +24,7 @@ import numpy as np
 from machine import machine
 
 from symflow import Softmax, compile
-from symflow.codegen.taylor import order_for
+from symflow.codegen.taylor.recursion import order_for
 from symflow_ext import runtime
 
 END, RTOL, ATOL = 10.0, 1e-9, 1e-12

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from symflow.config import show_config as show_config
     from symflow.derive.closure import gaussian_closure as gaussian_closure
     from symflow.derive.derivation import Derivation as Derivation
-    from symflow.integrate.ensemble import ensemble as ensemble
-    from symflow.integrate.ensemble_result import Ensemble as Ensemble
+    from symflow.integrate.ensemble.result import Ensemble as Ensemble
+    from symflow.integrate.ensemble.run import ensemble as ensemble
     from symflow.integrate.gaussian import Gaussian as Gaussian
-    from symflow.integrate.network import gaussian_flow_through as gaussian_flow_through
     from symflow.integrate.solve import solve as solve
     from symflow.integrate.trajectory import Trajectory as Trajectory
-    from symflow.integrate.weights import load_attention as load_attention
+    from symflow.integrate.transformer.network import gaussian_flow_through as gaussian_flow_through
+    from symflow.integrate.transformer.weights import load_attention as load_attention
     from symflow.longtime.entry import long_time as long_time
     from symflow.models.attention.l2 import L2 as L2
     from symflow.models.attention.linear import Linear as Linear
@@ -53,7 +53,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Attention": "symflow.models.attention.user",
     "Derivation": "symflow.derive.derivation",
-    "Ensemble": "symflow.integrate.ensemble_result",
+    "Ensemble": "symflow.integrate.ensemble.result",
     "Gaussian": "symflow.integrate.gaussian",
     "Kernel": "symflow.codegen.kernel",
     "L2": "symflow.models.attention.l2",
@@ -71,12 +71,12 @@ _HOME = {
     "claims": "symflow",
     "clear_cache": "symflow.codegen.cache",
     "compile": "symflow.codegen.kernel",
-    "ensemble": "symflow.integrate.ensemble",
+    "ensemble": "symflow.integrate.ensemble.run",
     "distances": "symflow",
     "errors": "symflow",
     "gaussian_closure": "symflow.derive.closure",
-    "gaussian_flow_through": "symflow.integrate.network",
-    "load_attention": "symflow.integrate.weights",
+    "gaussian_flow_through": "symflow.integrate.transformer.network",
+    "load_attention": "symflow.integrate.transformer.weights",
     "load_spec": "symflow.spec",
     "long_time": "symflow.longtime.entry",
     "replay": "symflow.certify.recheck",
@@ -107,6 +107,7 @@ __all__ = [
     "claims",
     "clear_cache",
     "compile",
+    "distances",
     "ensemble",
     "errors",
     "gaussian_closure",

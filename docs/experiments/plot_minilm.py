@@ -28,9 +28,9 @@ from heads import (
 from measure import keep, read_options
 
 import symflow
-from symflow.integrate.embeddings import embed, token_moments
-from symflow.integrate.network import attend, load_layer, residual_step, tokens_through
-from symflow.integrate.tensors import Tensors, locate
+from symflow.integrate.transformer.embeddings import embed, token_moments
+from symflow.integrate.transformer.network import attend, load_layer, residual_step, tokens_through
+from symflow.integrate.transformer.tensors import Tensors, locate
 from symflow.plot import curves
 
 OPTIONS = read_options()

@@ -179,7 +179,7 @@ class Kernel:
             Row k ≤ order of ``out`` (order + 1, n) becomes the k-th derivative over k!.
         """
         from symflow.codegen.sizes import complete
-        from symflow.codegen.taylor_bind import bind_series
+        from symflow.codegen.taylor.binding import bind_series
 
         names, _ = forms.select(self._model, frozenset(params), self._default, self._given)
         form, values = self.bound(params)
@@ -272,7 +272,7 @@ def _model_of(model_or_derivation: Any) -> Any:
     model = model_or_derivation
     if not callable(getattr(model, "statement", None)):  # a masked model has a model, too
         model = getattr(model_or_derivation, "model", None)
-    if not callable(getattr(model, "statement", None)):
+    if isinstance(model_or_derivation, type) or not callable(getattr(model, "statement", None)):
         raise InputError(
             f"{model_or_derivation!r} is neither a model nor a derivation; pass e.g. symflow.Softmax()"
         )

@@ -186,7 +186,7 @@ def _driver(problem: Problem, options: Options, backend: str) -> tuple[Driver, L
 
 
 def _mean_feeds_back(problem: Problem) -> bool:
-    """Tell whether the mean may become infinite alone: its equation is linear where weights are normalised."""
+    """Tell whether the mean may become infinite alone: else its equation is linear."""
     return any(head.normalise == "none" for head in problem.statement.heads)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symflow.codegen.kernel import Kernel
-from symflow.codegen.taylor import order_for
+from symflow.codegen.taylor.recursion import order_for
 from symflow.errors import InputError
 from symflow.integrate.checking import Array
 from symflow.integrate.growth import GrowthMonitor

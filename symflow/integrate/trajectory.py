@@ -166,7 +166,9 @@ class Trajectory:
         """
         header, stored = read_archive(path, "trajectory")
         if "events" not in header:
-            raise InputError(f"{os.fspath(path)} is not a saved trajectory; it may be an ensemble: Ensemble.load")
+            raise InputError(
+                f"{os.fspath(path)} is not a saved trajectory; for an ensemble use Ensemble.load"
+            )
         count = header.pop("events")
         events = {
             name: tuple(stored[f"{name}_{i}"] for i in range(count))

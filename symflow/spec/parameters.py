@@ -14,8 +14,8 @@ from sympy import Symbol, sympify
 from symflow.algebra.grammar import parse
 from symflow.errors import InputError
 from symflow.integrate.checking import entry, real_array
-from symflow.integrate.tensors import locate
-from symflow.integrate.weights import load_attention
+from symflow.integrate.transformer.tensors import locate
+from symflow.integrate.transformer.weights import load_attention
 from symflow.models.attention.model import FAMILY, AttentionModel
 from symflow.spec.values import at, read_array, read_index
 

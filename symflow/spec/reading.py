@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symflow.errors import InputError
-from symflow.integrate.embeddings import embedding_moments
 from symflow.integrate.gaussian import Gaussian
+from symflow.integrate.transformer.embeddings import embedding_moments
 from symflow.models.attention.model import AttentionModel
 from symflow.models.attention.user import Attention
 from symflow.models.combinators.masked import Masked

@@ -12,12 +12,12 @@ from symflow.codegen.build import missing
 from symflow.codegen.lower import programs_of
 from symflow.codegen.program import Array as Named
 from symflow.codegen.program import Operand, Program, Scaled, Sylvester, TraceOf
-from symflow.codegen.taylor import order_for, recursion
-from symflow.codegen.taylor_bind import bind_series
-from symflow.codegen.taylor_c import taylor_source
-from symflow.codegen.taylor_latex import taylor_recurrences
-from symflow.codegen.taylor_numpy import NumpySeries
-from symflow.codegen.taylor_plan import Plan
+from symflow.codegen.taylor.binding import bind_series
+from symflow.codegen.taylor.c_source import taylor_source
+from symflow.codegen.taylor.instructions import Plan
+from symflow.codegen.taylor.latex import taylor_recurrences
+from symflow.codegen.taylor.numpy_source import NumpySeries
+from symflow.codegen.taylor.recursion import order_for, recursion
 from symflow.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

@@ -9,8 +9,8 @@ from scipy.special import erf
 
 from symflow import Gaussian, gaussian_flow_through
 from symflow.errors import InputError, IntegrationError
-from symflow.integrate.embeddings import embed, embedding_moments, token_moments
-from symflow.integrate.network import (
+from symflow.integrate.transformer.embeddings import embed, embedding_moments, token_moments
+from symflow.integrate.transformer.network import (
     PARTS,
     FeedForward,
     LayerNorm,

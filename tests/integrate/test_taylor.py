@@ -9,8 +9,8 @@ import pytest
 import scipy.linalg
 
 from symflow import L2, Attention, Gaussian, Linear, Masked, MultiHead, Sinkhorn, Softmax, solve
-from symflow.codegen import taylor_bind
 from symflow.codegen.build import missing
+from symflow.codegen.taylor import binding
 from symflow.errors import BuildError, InputError
 from symflow.integrate.taylor import PythonTaylorStepper
 from symflow_ext import runtime
@@ -73,7 +73,7 @@ def test_random_systems_meet_the_tolerance(rtol: float, monkeypatch: pytest.Monk
 
     The worst of 600 such runs was a quarter of rtol; the median has to be in its range, too.
     """
-    monkeypatch.setattr(taylor_bind, "_capsule", no_compiler)  # one recursion for every size, none built
+    monkeypatch.setattr(binding, "_capsule", no_compiler)  # one recursion for every size, none built
     errors = []
     for seed in range(50):
         rng, d = np.random.default_rng(seed), 2 + seed % 5
@@ -120,7 +120,7 @@ def stable_system(seed: int) -> tuple[Any, Gaussian, dict[str, Any], float]:
 
 def test_other_models_meet_the_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
     """25 draws against DOP853 at a tolerance a thousand times smaller, mean and covariance at nine times."""
-    monkeypatch.setattr(taylor_bind, "_capsule", no_compiler)
+    monkeypatch.setattr(binding, "_capsule", no_compiler)
     for seed in range(25):
         model, law, params, end = stable_system(seed)
         times = np.linspace(0, end, 9)
@@ -157,7 +157,7 @@ def test_gaps_in_the_series_do_not_lengthen_a_step(rtol: float, backend: str) ->
 @pytest.mark.parametrize("d", [2, 9])
 def test_ornstein_uhlenbeck(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without attention α' = Wα + c and Σ' = WΣ + ΣWᵀ + 2εI: exponentials, and Lyapunov's equation."""
-    monkeypatch.setattr(taylor_bind, "_capsule", no_compiler)
+    monkeypatch.setattr(binding, "_capsule", no_compiler)
     law, _ = example(d)
     rng, eps, zero = np.random.default_rng(d), 0.25, np.zeros((d, d))
     w, c = 0.5 * rng.normal(size=(d, d)) - 2.0 * np.eye(d), rng.normal(size=d)
@@ -199,7 +199,7 @@ def test_linear_attention_of_one_mode(sign: float, backend: str) -> None:
 @pytest.mark.parametrize("d", [3, 10])
 def test_masked_linear_attention(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions that see each other: against DOP853, and the first one against a run of its own."""
-    monkeypatch.setattr(taylor_bind, "_capsule", no_compiler)
+    monkeypatch.setattr(binding, "_capsule", no_compiler)
     laws = [example(seed)[0] for seed in (d, d)]
     rng = np.random.default_rng(d)
     a, v = (0.4 * rng.normal(size=(d, d)) / np.sqrt(d) for _ in range(2))
@@ -217,7 +217,7 @@ def test_masked_linear_attention(d: int, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("backend", ["auto", "numpy"])
 def test_a_run_ends_where_the_normaliser_diverges(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Σ' = 2Σ²/(1 − cΣ) for A = V = 1, C = c: Σ = 1/c at t with 2t = 1/Σ₀ − c − c log(1/(cΣ₀))."""
-    monkeypatch.setattr(taylor_bind, "_capsule", no_compiler)
+    monkeypatch.setattr(binding, "_capsule", no_compiler)
     model = Attention("dot(x, A*y) + dot(y, C*y)/2", value="V*y", normalise="softmax")
     params, law = {"A": [[1.0]], "C": [[0.5]], "V": [[1.0]]}, Gaussian([0.0], [[0.5]])
     run = solve(model, law, params, (0, 3), method="taylor", backend=backend)
@@ -331,7 +331,7 @@ def test_time_dependent_parameters_are_refused() -> None:
 def test_without_a_compiler_the_runtime_executes_the_recurrences(monkeypatch: pytest.MonkeyPatch) -> None:
     law, params = example(2)
     expected = solve(Softmax(), law, params, (0, 2), method="taylor")
-    monkeypatch.setattr(taylor_bind, "_capsule", no_compiler)
+    monkeypatch.setattr(binding, "_capsule", no_compiler)
     found = solve(Softmax(), law, params, (0, 2), method="taylor")
     assert found.t.size == expected.t.size
     assert np.abs(found.cov[-1] - expected.cov[-1]).max() < 1e-14

@@ -8,9 +8,9 @@ import sympy
 from safetensors.numpy import save_file
 
 from symflow.errors import InputError
-from symflow.integrate.embeddings import embedding_moments
-from symflow.integrate.tensors import locate
-from symflow.integrate.weights import load_attention
+from symflow.integrate.transformer.embeddings import embedding_moments
+from symflow.integrate.transformer.tensors import locate
+from symflow.integrate.transformer.weights import load_attention
 
 H, K, D, WORDS = 2, 3, 6, 40
 

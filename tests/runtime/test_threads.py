@@ -1,4 +1,4 @@
-"""Threads of large products: equal bits for any number of them, also after a fork and from several callers."""
+"""Threads of large products: equal bits for any number, also after a fork and from several callers."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

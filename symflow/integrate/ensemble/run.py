@@ -11,10 +11,10 @@ import numpy as np
 from symflow.errors import BuildError, InputError, NormaliserDiverges
 from symflow.integrate.backends import runtime
 from symflow.integrate.checking import Array
-from symflow.integrate.ensemble_lanes import LaneRun, lane_run
-from symflow.integrate.ensemble_members import Members, read_laws, read_members
-from symflow.integrate.ensemble_result import Ensemble, Rows
-from symflow.integrate.ensemble_threads import Progress, Watch, line_of_progress, run_threads
+from symflow.integrate.ensemble.lanes import LaneRun, lane_run
+from symflow.integrate.ensemble.members import Members, read_laws, read_members
+from symflow.integrate.ensemble.result import Ensemble, Rows
+from symflow.integrate.ensemble.threads import Progress, Watch, line_of_progress, run_threads
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.options import BACKENDS, Options, read_options
 from symflow.integrate.problem import read_problem, refuse_divergent

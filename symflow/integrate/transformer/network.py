@@ -18,14 +18,14 @@ from scipy.special import ndtr
 from symflow.errors import InputError
 from symflow.integrate.backends import covariances
 from symflow.integrate.checking import real_array
-from symflow.integrate.embeddings import LayerNorm, norm_epsilon, token_moments
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.layout import FactorLayout
 from symflow.integrate.problem import read_problem, require_gaussian
 from symflow.integrate.scheduled import bound_call
 from symflow.integrate.solve import solve
-from symflow.integrate.tensors import Array, Tensors, config, frozen, locate
-from symflow.integrate.weights import AttentionWeights, load_attention
+from symflow.integrate.transformer.embeddings import LayerNorm, norm_epsilon, token_moments
+from symflow.integrate.transformer.tensors import Array, Tensors, config, frozen, locate
+from symflow.integrate.transformer.weights import AttentionWeights, load_attention
 
 #: The parts of a layer that an affine map can stand for.
 PARTS = frozenset({"norm", "feed-forward"})
@@ -260,7 +260,7 @@ def tokens_through(
     path : str or Path
         As for :func:`symflow.load_attention`.
     tokens : array_like, (n, d)
-        E.g. from :func:`symflow.integrate.embeddings.embed`.
+        E.g. from :func:`symflow.integrate.transformer.embeddings.embed`.
     layers, heads
         As for :func:`gaussian_flow_through`.
     affine : collection of str

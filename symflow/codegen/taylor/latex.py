@@ -25,7 +25,7 @@ from symflow.codegen.program import (
     flattened,
     loops,
 )
-from symflow.codegen.taylor import recursion
+from symflow.codegen.taylor.recursion import recursion
 from symflow.errors import InputError
 from symflow.flow import Flow
 

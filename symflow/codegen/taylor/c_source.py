@@ -26,8 +26,8 @@ from symflow.codegen.program import (
     Term,
     TraceOf,
 )
-from symflow.codegen.taylor import Recursion
-from symflow.codegen.taylor_text import Rows, TaylorText
+from symflow.codegen.taylor.recursion import Recursion
+from symflow.codegen.taylor.vector_text import Rows, TaylorText
 
 
 @functools.singledispatch

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symflow.errors import InputError
-from symflow.integrate.tensors import Array, Tensors, config, frozen, locate
+from symflow.integrate.transformer.tensors import Array, Tensors, config, frozen, locate
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,15 +12,8 @@ A principal square root R of P follows from a Sylvester equation for each order,
 .. math:: R_{[0]}R_{[k]} + R_{[k]}R_{[0]} = P_{[k]} - \sum_{j=1}^{k-1} R_{[j]}R_{[k-j]}.
 
 What depends on parameters alone is constant: it has a coefficient of order zero only. Loops over heads and
-positions are written out (:mod:`~symflow.codegen.taylor_unroll`). Here is the analysis;
-:mod:`~symflow.codegen.taylor_latex` states the rules, :mod:`~symflow.codegen.taylor_numpy` executes them,
-:mod:`~symflow.codegen.taylor_plan` lays them out for the runtime and :mod:`~symflow.codegen.taylor_c` prints
-them at fixed small sizes.
-
-References
-----------
-Jorba, Zou, *A software package for the numerical integration of ODEs by means of high-order Taylor methods*
-(2005), Prop. 2.1 and section 3; Griewank, Walther, *Evaluating Derivatives* (2008), ch. 13.
+positions are written out (``unrolled``). Here is the analysis; ``latex`` states the rules, ``numpy_source``
+executes them, ``instructions`` lays them out for the runtime and ``c_source`` prints them at small sizes.
 """
 
 from __future__ import annotations
@@ -47,7 +40,7 @@ from symflow.codegen.program import (
     SymmetrisedSum,
     TraceOf,
 )
-from symflow.codegen.taylor_unroll import Place, without_loops
+from symflow.codegen.taylor.unrolled import Place, without_loops
 from symflow.errors import InputError
 
 #: The largest size for which a recursion is printed: a row of a matrix fits into a register.

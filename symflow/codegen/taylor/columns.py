@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from symflow.codegen.program import Array, Gemm
-from symflow.codegen.taylor import Recursion
+from symflow.codegen.taylor.recursion import Recursion
 
 
 def lanes(n: int) -> int:

@@ -31,8 +31,8 @@ from symflow.codegen.program import (
     SymmetrisedSum,
     TraceOf,
 )
-from symflow.codegen.taylor import Recursion
-from symflow.codegen.taylor_numpy import NumpySeries, Sized
+from symflow.codegen.taylor.numpy_source import NumpySeries, Sized
+from symflow.codegen.taylor.recursion import Recursion
 from symflow.codegen.values import FloatArray
 
 #: The instructions of ``symflow_ext.taylor``, by number.

@@ -24,7 +24,7 @@ from symflow.codegen.program import (
     TraceOf,
 )
 from symflow.codegen.scalars import scalar_value
-from symflow.codegen.taylor import Recursion
+from symflow.codegen.taylor.recursion import Recursion
 from symflow.codegen.values import FloatArray
 
 #: What a right-hand side returns; the numbers are those of ``symflow_abi.h``.

@@ -51,7 +51,9 @@ class Members:
 
     def model(self, member: int) -> Any:
         """Return the model of one member: it carries the scalars that are its own."""
-        own = {name: float(values[member]) for name, values in self.own.items() if name in _SCALARS}
+        own: dict[str, Any] = {
+            name: float(values[member]) for name, values in self.own.items() if name in _SCALARS
+        }
         return replace(self.problem.model, **own) if own else self.problem.model
 
 
@@ -86,7 +88,7 @@ def read_members(
         laws = (laws,) * count
     shared = {name: value for name, value in params.items() if name not in own}
     first = {name: values[0] for name, values in own.items()}
-    scalars = {name: float(v) for name, v in (shared | first).items() if name in _SCALARS}
+    scalars: dict[str, Any] = {name: float(v) for name, v in (shared | first).items() if name in _SCALARS}
     shared = {name: value for name, value in shared.items() if name not in scalars}
     if "diffusion" in own:  # one member with noise is enough for the equations to have it
         scalars["diffusion"] = float(own["diffusion"].max())
@@ -144,7 +146,7 @@ def _axes(symbol: Any, statement: Statement) -> int:
     """Return how many axes a parameter has that all members share."""
     if not isinstance(symbol, MatrixSymbol):
         return 0
-    return sum(n != 1 for n in symbol.shape) + (symbol.name in statement.stacked)
+    return sum(int(n != 1) for n in symbol.shape) + int(symbol.name in statement.stacked)
 
 
 def _is_column(name: str, array: Array, statement: Statement) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from symflow.errors import InputError
-from symflow.integrate.tensors import Array, Tensors, config, frozen, locate
+from symflow.integrate.transformer.tensors import Array, Tensors, config, frozen, locate
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from symflow.codegen.fixed.unroll import Unsupported
 from symflow.errors import BackendWarning, BuildError
 from symflow.integrate.backends import runtime
 from symflow.integrate.checking import Array
-from symflow.integrate.ensemble_members import Members
-from symflow.integrate.ensemble_result import Rows
+from symflow.integrate.ensemble.members import Members
+from symflow.integrate.ensemble.result import Rows
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.options import Options
 
@@ -230,7 +230,8 @@ def triangular_factors(laws: tuple[Gaussian, ...], covs: Array, rank: int) -> Ar
     for m in np.flatnonzero(~regular | (rank < covs.shape[-1])):
         padded = np.zeros((covs.shape[-1], rank))
         padded[:, : laws[m].rank] = laws[m].factor()
-        factors[m] = np.tril(np.linalg.qr(padded.T, mode="r").T)  # F = RᵀQᵀ and FFᵀ = RᵀR
+        triangle: Any = np.linalg.qr(padded.T, mode="r")
+        factors[m] = np.tril(triangle.T)  # F = RᵀQᵀ and FFᵀ = RᵀR
     return factors
 
 

@@ -24,8 +24,8 @@ from symflow.codegen.program import (
     Term,
 )
 from symflow.codegen.scalars import scalar_text
-from symflow.codegen.taylor import LARGEST, Recursion
-from symflow.codegen.taylor_columns import columns, lanes
+from symflow.codegen.taylor.columns import columns, lanes
+from symflow.codegen.taylor.recursion import LARGEST, Recursion
 
 _RESERVED = (
     *("t", "y", "out", "call", "k", "j", "p", "order", "work", "status", "memory", "scale", "pivots", "sqrt"),

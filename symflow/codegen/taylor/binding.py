@@ -15,14 +15,14 @@ from symflow.codegen.keys import model_key
 from symflow.codegen.load import Form, load_capsules, log, module_name
 from symflow.codegen.program import Program
 from symflow.codegen.sizes import state_length
-from symflow.codegen.taylor import LARGEST, Recursion, recursion
-from symflow.codegen.taylor_unroll import counts
+from symflow.codegen.taylor.recursion import LARGEST, Recursion, recursion
+from symflow.codegen.taylor.unrolled import counts
 from symflow.codegen.values import FloatArray
 from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS, digest, package_version, stamp
 from symflow.errors import BuildError
 
 if TYPE_CHECKING:
-    from symflow.codegen.taylor_plan import Layout
+    from symflow.codegen.taylor.instructions import Layout
 
 Sizes = tuple[tuple[str, int], ...]  #: names of sizes and their numbers, in call order
 
@@ -74,7 +74,7 @@ def bind_series(
             return _printed(model, names, form, name, dims, values, order)
         except BuildError as error:  # no compiler: the runtime executes the same recurrences, only slower
             log("no recursion of fixed size for %s: %s", model.name, error)
-    from symflow.codegen.taylor_numpy import NumpySeries
+    from symflow.codegen.taylor.numpy_source import NumpySeries
 
     sizes = tuple(zip(form.interface.entry(name).dimensions, dims, strict=True))
     numbers = NumpySeries(recursion_of(model, names, name, sizes), dims, values, order)
@@ -122,8 +122,8 @@ def _layout(
     scalars: tuple[tuple[str, float], ...],
 ) -> Layout:
     """Return the plan of a recursion: it is the same for all matrices of these sizes."""
-    from symflow.codegen.taylor_numpy import Sized
-    from symflow.codegen.taylor_plan import Plan
+    from symflow.codegen.taylor.instructions import Plan
+    from symflow.codegen.taylor.numpy_source import Sized
 
     source = recursion_of(model, names, name, sizes)
     return Plan(Sized(source, [n for _, n in sizes], dict(scalars), order)).layout()
@@ -178,7 +178,7 @@ def _built(
     sizes: Mapping[str, int],
 ) -> Any:
     from symflow.codegen.build import Builder
-    from symflow.codegen.taylor_c import taylor_source
+    from symflow.codegen.taylor.c_source import taylor_source
     from symflow_ext.contract import abi_hash
 
     source = recursion_of(model, names, name, tuple(sizes.items()))  # refused before a child process starts

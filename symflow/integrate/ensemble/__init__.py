@@ -1,0 +1,1 @@
+"""Many runs at once: members, lanes of a register, threads."""

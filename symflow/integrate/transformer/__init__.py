@@ -1,0 +1,1 @@
+"""Trained transformers: their weights, their tokens, and Gaussian laws pushed through them."""
