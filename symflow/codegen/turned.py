@@ -14,7 +14,7 @@ from __future__ import annotations
 from sympy import MatrixSymbol
 
 from symflow.codegen.emit import Emitter
-from symflow.codegen.lower import expanded_factor
+from symflow.codegen.frame import expanded_factor
 from symflow.codegen.program import Program
 from symflow.codegen.rewrite import push_through
 from symflow.codegen.words import Sum, collect, expand, identity, multiply, size_of
