@@ -31,6 +31,7 @@ def test_every_public_name_resolves(name: str) -> None:
 def test_there_are_at_most_forty_names_and_dir_shows_them() -> None:
     assert len(symflow.__all__) <= 40
     assert set(symflow.__all__) <= set(dir(symflow))
+    assert set(symflow._HOME) | {"__version__"} == set(symflow.__all__)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

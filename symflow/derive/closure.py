@@ -77,7 +77,7 @@ def gaussian_closure(model: AttentionModel, given: Iterable[str] | None = None) 
     ClosureUndecided
         If neither a closure nor a proof that there is none was found.
     InputError
-        If two symbols have one name, or a parameter is unknown or missing.
+        If it is not a model, two symbols have one name, or a parameter is unknown or missing.
 
     References
     ----------
@@ -89,6 +89,8 @@ def gaussian_closure(model: AttentionModel, given: Iterable[str] | None = None) 
     >>> gaussian_closure(Softmax()).mean_rhs
     V*(I + Sigma*A)*alpha
     """
+    if not isinstance(model, AttentionModel):
+        raise InputError(f"model must be an attention model such as Softmax(), got {model!r}")
     statement = model.statement(given)
     d = statement.dimensions[0]
     alpha, sigma = vector("alpha", d), matrix("Sigma", d, d)

@@ -145,6 +145,8 @@ def test_unknown_backend_and_target_are_refused() -> None:
         source(Softmax(), target="fortran")
     with pytest.raises(InputError, match="neither a model nor a derivation"):
         compile("softmax")
+    with pytest.raises(InputError, match="neither a model nor a derivation"):
+        source(Softmax)  # the class in place of a model
 
 
 def test_an_unknown_function_is_refused_by_name(kernel: Kernel) -> None:

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sympy import Abs, Identity, Inverse, Rational, Symbol, Trace, conjugate, im, re, sqrt
@@ -288,3 +289,9 @@ def test_symbols_without_assumptions_are_read_as_real():
 )
 def test_a_score_that_the_dimension_scales_is_checked_at_every_size(score):
     assert gaussian_closure(Attention(score)).check()
+
+
+@pytest.mark.parametrize("model", [3, "softmax", Softmax], ids=["number", "name", "class"])
+def test_what_is_not_a_model_is_refused(model: Any) -> None:
+    with pytest.raises(InputError, match=r"model must be an attention model such as Softmax\(\), got"):
+        gaussian_closure(model)
