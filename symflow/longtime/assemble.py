@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from symflow.algebra.exact.numbers import fraction_latex, matrix_latex
@@ -81,7 +82,7 @@ def _data_step(exact: ExactProblem) -> Step:
         formulas=tuple(_written(exact)),
         rule="the input",
         reference="",
-        check=Holds(lambda: _reads_alike(exact), "floats of the exact numbers", "equal to the input"),
+        check=Holds(partial(_reads_alike, exact), "floats of the exact numbers", "equal to the input"),
     )
 
 

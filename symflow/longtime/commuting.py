@@ -8,6 +8,7 @@ If every V_h commutes with Σ₀ and with S, then :math:`\dot\Sigma = \Sigma S\S
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -215,9 +216,8 @@ def _derivation(data: _Data, criterion: Criterion, closed: ClosedForm, formulas:
     lemma: Any = SolvesClosedEquations(data.exact, closed.curve, closed.clock)
     if closed.mean is not None and is_symmetric(data.flow.half):
         lemma = Together((lemma, MeanSeries(data.exact, data.flow)))
-    L, D = data.factor.L, diagonal(data.factor.D)
     result = Holds(
-        lambda: bool(L * D * L.transpose() == data.exact.sigma) and _agrees_at_one_time(data, closed),
+        partial(_agrees_at_one_time, data, closed),
         "the factor multiplied out; the inverse of I − tΣ₀S by elimination",
         "equal in rational arithmetic",
     )
@@ -226,8 +226,10 @@ def _derivation(data: _Data, criterion: Criterion, closed: ClosedForm, formulas:
 
 def _agrees_at_one_time(data: _Data, closed: ClosedForm) -> bool:
     t = fmpq(1) / 1009
+    L, D = data.factor.L, diagonal(data.factor.D)
     matrix = identity(data.exact.dim) - data.exact.sigma * data.flow.S * t
-    return bool(matrix * closed.curve.at(t) == data.exact.sigma)
+    factored = bool(L * D * L.transpose() == data.exact.sigma)
+    return factored and bool(matrix * closed.curve.at(t) == data.exact.sigma)
 
 
 def _witnesses(data: _Data) -> dict[str, Any]:
@@ -279,33 +281,48 @@ def _mean(data: _Data) -> Mean:
     d = data.exact.dim
     start = np.array(fractions(data.exact.alpha), dtype=float)[:, 0]
     if is_zero(data.exact.alpha):
-        return Mean(lambda t: ImmutableMatrix.zeros(d, 1), lambda t: np.zeros(d), "0")
+        return Mean(partial(_no_mean, d), partial(_no_mean_number, d), "0")
     if not is_symmetric(data.flow.half):
         return _constant_mean(data, start)
     generator, value = to_sympy(data.exact.sigma * data.flow.S), data.flow.value
-    scalar = is_zero(value - identity(d) * value[0, 0])
+    expression = partial(_mean_expression, generator, to_sympy(value), to_sympy(data.exact.alpha))
+    return Mean(expression, partial(_mean_number, data, start), _MEAN)
 
-    def expression(t: Any) -> Any:
-        root = MatPow(ImmutableMatrix(sympy_eye(d)) - t * generator, Rational(-1, 2))
-        V = to_sympy(value)
-        grown = exp(V[0, 0] * t) if scalar else ImmutableMatrix((t * V).exp())
-        return MatMul(grown, root, to_sympy(data.exact.alpha))
 
-    return Mean(expression, lambda t: _mean_number(data, start, t), _MEAN)
+def _no_mean(d: int, t: Any) -> Any:
+    return ImmutableMatrix.zeros(d, 1)
+
+
+def _no_mean_number(d: int, t: float) -> Array:
+    return np.zeros(d)
+
+
+def _mean_expression(generator: Any, V: Any, alpha: Any, t: Any) -> Any:
+    d = len(alpha)
+    root = MatPow(ImmutableMatrix(sympy_eye(d)) - t * generator, Rational(-1, 2))
+    scalar = V[0, 0] * ImmutableMatrix(sympy_eye(d)) == V
+    grown = exp(V[0, 0] * t) if scalar else ImmutableMatrix((t * V).exp())
+    return MatMul(grown, root, alpha)
 
 
 def _constant_mean(data: _Data, start: Array) -> Mean:
     r"""Return :math:`e^{tG}\alpha_0`, :math:`G = \sum_hV_h(I+\Sigma_0A_h)`, for a constant covariance."""
-    from scipy.linalg import expm
-
     G = sum((V * data.exact.sigma * A for V, A in data.flow.pairs), data.flow.value)
-    exact, floats = to_sympy(G), np.array(fractions(G), dtype=float)
-    alpha = to_sympy(data.exact.alpha)
     return Mean(
-        lambda t: MatMul(ImmutableMatrix((t * exact).exp()), alpha),
-        lambda t: np.asarray(expm(t * floats) @ start),
+        partial(_exponential, to_sympy(G), to_sympy(data.exact.alpha)),
+        partial(_exponential_number, np.array(fractions(G), dtype=float), start),
         _CONSTANT,
     )
+
+
+def _exponential(generator: Any, start: Any, t: Any) -> Any:
+    return MatMul(ImmutableMatrix((t * generator).exp()), start)
+
+
+def _exponential_number(generator: Array, start: Array, t: float) -> Array:
+    from scipy.linalg import expm
+
+    return np.asarray(expm(t * generator) @ start)
 
 
 def _mean_number(data: _Data, start: Array, t: float) -> Array:

@@ -8,10 +8,10 @@ rational points than their degree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,8 +162,15 @@ def plain_clock() -> Clock:
     return Clock(TIME, (fmpq(1),))
 
 
+class WithoutCaches:
+    """A dataclass that pickles its fields only: compiled functions are made anew where they are needed."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+
+
 @dataclass(frozen=True, eq=False)
-class ClosedForm:
+class ClosedForm(WithoutCaches):
     r"""Mean and covariance as functions of time.
 
     ``closed_form(t)`` returns (mean, cov) as arrays; the mean is None where only the covariance has a closed

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from symflow.algebra.exact.rational import is_zero, to_sympy, zeros
@@ -85,10 +86,11 @@ def _open(found: LongTime) -> str:
 
 def _moment_check(exact: ExactProblem, centred: ExactProblem) -> Holds:
     """Return the check that the derived equations add up to the equation of the second moment."""
-
-    def test() -> bool:
-        mean, cov = exact.drift(exact.alpha, exact.sigma)
-        total: Any = cov + mean * exact.alpha.transpose() + exact.alpha * mean.transpose()
-        return bool(total == exact.drift(centred.alpha, centred.sigma)[1])
-
+    test = partial(_adds_up, exact, centred)
     return Holds(test, "the derived equations in rational arithmetic", "Σ' + (ααᵀ)' = M' at the start")
+
+
+def _adds_up(exact: ExactProblem, centred: ExactProblem) -> bool:
+    mean, cov = exact.drift(exact.alpha, exact.sigma)
+    total: Any = cov + mean * exact.alpha.transpose() + exact.alpha * mean.transpose()
+    return bool(total == exact.drift(centred.alpha, centred.sigma)[1])

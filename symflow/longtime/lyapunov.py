@@ -6,6 +6,7 @@ r"""A weighted trace that decides: V symmetric and definite, A + Aᵀ semidefini
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from symflow.algebra.exact.numbers import rational_latex
@@ -125,10 +126,11 @@ def decay_constant(data: Weighted) -> Any:
 
 def _identity(exact: ExactProblem, data: Weighted) -> Holds:
     """Return the check of the derivative of the weighted trace, against the derived equation."""
-
-    def test() -> bool:
-        sigma, mean = exact.sigma, zeros(exact.dim, 1)
-        velocity = trace(data.inverse * exact.drift(mean, sigma)[1])
-        return bool(velocity == trace(sigma * data.growth * sigma) and velocity <= 0)
-
+    test = partial(_identity_holds, exact, data)
     return Holds(test, "the derived equation in rational arithmetic", "tr(V⁻¹Σ') = tr(Σ(A + Aᵀ)Σ) ≤ 0 at Σ₀")
+
+
+def _identity_holds(exact: ExactProblem, data: Weighted) -> bool:
+    sigma, mean = exact.sigma, zeros(exact.dim, 1)
+    velocity = trace(data.inverse * exact.drift(mean, sigma)[1])
+    return bool(velocity == trace(sigma * data.growth * sigma) and velocity <= 0)

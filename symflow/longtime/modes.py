@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,43 +118,39 @@ def modes(exact: ExactProblem) -> LongTime | None:
         return None
     tilted = head.normalise == "softmax" and head.C == head.B and not is_zero(head.C)
     if tilted and v > 0 and not inertia(head.C).positive:  # else a mode may leave the domain gy < 1
-        return _told(exact, v, "distance", _DISTANCE, _distance_mode(float(number_of(v))))
+        return _told(exact, v, "distance", _DISTANCE, partial(_distance_mode, float(number_of(v))))
     if head.normalise == "sinkhorn" and is_zero(head.C):
-        return _told(exact, v, "transport", _TRANSPORT, _transport_mode(float(number_of(v))))
+        return _told(exact, v, "transport", _TRANSPORT, partial(_transport_mode, float(number_of(v))))
     return None
 
 
-def _distance_mode(v: float) -> Callable[[Array, float], Array]:
-    def mode(rates: Array, t: float) -> Array:
-        y = np.ones_like(rates)
-        u = -1.0 / rates[rates < 0]
-        y[rates < 0] = u / wrightomega(u + np.log(u) + 2.0 * v * t).real
-        return y
-
-    return mode
+def _distance_mode(v: float, rates: Array, t: float) -> Array:
+    y = np.ones_like(rates)
+    u = -1.0 / rates[rates < 0]
+    y[rates < 0] = u / wrightomega(u + np.log(u) + 2.0 * v * t).real
+    return y
 
 
-def _transport_mode(v: float) -> Callable[[Array, float], Array]:
-    """Return the mode of :math:`\\dot m = v(\\sqrt{1+4m^2} - 1)`, m = gy; v contains the prefactor."""
+def _transport_mode(v: float, rates: Array, t: float) -> Array:
+    """Return the modes of :math:`\\dot m = v(\\sqrt{1+4m^2} - 1)`, m = gy; v contains the prefactor."""
+    return np.array([_transported(v, float(g), t) for g in rates])
 
-    def one(g: float, t: float) -> float:
-        if g == 0.0:
-            return 1.0
-        rate = 2.0 * v * np.sign(g)
-        start = np.arcsinh(2.0 * abs(g))
-        wanted = start - 1.0 / np.tanh(start / 2) + rate * t
-        # θ − coth(θ/2) increases; bracket its root: θ ∈ (0, wanted + 1 + …)
-        low, high = 0.0, max(start, wanted + 2.0, 1.0)
-        while high - 1.0 / np.tanh(high / 2) < wanted:
-            high *= 2.0
-        for _ in range(200):
-            middle = 0.5 * (low + high)
-            if middle in (low, high):
-                break
-            low, high = (middle, high) if middle - 1.0 / np.tanh(middle / 2) < wanted else (low, middle)
-        return float(np.sinh(0.5 * (low + high)) / (2.0 * abs(g)))
 
-    return lambda rates, t: np.array([one(float(g), t) for g in rates])
+def _transported(v: float, g: float, t: float) -> float:
+    if g == 0.0:
+        return 1.0
+    start = np.arcsinh(2.0 * abs(g))
+    wanted = start - 1.0 / np.tanh(start / 2) + 2.0 * v * np.sign(g) * t
+    # θ − coth(θ/2) increases; bracket its root: θ ∈ (0, wanted + 1 + …)
+    low, high = 0.0, max(start, wanted + 2.0, 1.0)
+    while high - 1.0 / np.tanh(high / 2) < wanted:
+        high *= 2.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if middle - 1.0 / np.tanh(middle / 2) < wanted else (low, middle)
+    return float(np.sinh(0.5 * (low + high)) / (2.0 * abs(g)))
 
 
 def _told(

@@ -2,6 +2,7 @@ r"""Steady states under idiosyncratic noise: Σ* with F(Σ*) + 2εI = 0, or the 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,7 @@ def _scalar(exact: ExactProblem, S: RationalMatrix) -> LongTime:
     )
     criterion = Criterion("noise-scalar", _SCALAR, "", hypotheses)
     if not steady:
-        holds = Holds(
-            lambda: inertia(S).negative < exact.dim, "Descartes' rule", "S is not negative definite"
-        )
+        holds = Holds(partial(_is_not_negative, S), "Descartes' rule", "S is not negative definite")
         formulas = [Formula(r"\{\Sigma \succeq 0 : \Sigma S\Sigma+2\varepsilon I = 0\}", r"\emptyset")]
         return LongTime(
             derivation=steps_of(exact, criterion, holds, formulas, holds),
@@ -102,6 +101,10 @@ def _scalar(exact: ExactProblem, S: RationalMatrix) -> LongTime:
         witnesses={"S": fractions(S), "diffusion": number_of(epsilon)},
         reason="no blow-up: the limit is the steady state",
     )
+
+
+def _is_not_negative(S: RationalMatrix) -> bool:
+    return inertia(S).negative < int(S.nrows())
 
 
 def inverse_root(matrix: RationalMatrix) -> Any:
@@ -168,11 +171,9 @@ def _weighted(exact: ExactProblem, data: Weighted) -> LongTime | None:
             ),
         )
 
-    def identity_holds() -> bool:
-        velocity = trace(data.inverse * exact.drift(exact.alpha * 0, exact.sigma)[1])
-        return bool(velocity == trace(exact.sigma * data.growth * exact.sigma) + source)
-
-    check = Holds(identity_holds, "the derived equation in rational arithmetic", "equal at Σ₀")
+    check = Holds(
+        partial(_identity_holds, exact, data), "the derived equation in rational arithmetic", "equal at Σ₀"
+    )
     return LongTime(
         derivation=steps_of(exact, criterion, check, formulas, check),
         criterion=criterion,
@@ -183,6 +184,12 @@ def _weighted(exact: ExactProblem, data: Weighted) -> LongTime | None:
         if none
         else "no blow-up: the weighted trace stays bounded; the limit is not decided",
     )
+
+
+def _identity_holds(exact: ExactProblem, data: Weighted) -> bool:
+    velocity = trace(data.inverse * exact.drift(exact.alpha * 0, exact.sigma)[1])
+    source = 2 * exact.diffusion * trace(data.inverse)
+    return bool(velocity == trace(exact.sigma * data.growth * exact.sigma) + source)
 
 
 class _Steady:

@@ -9,7 +9,7 @@ off-diagonal entry b of Σ is constant and the diagonal ones a, c solve
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from symflow.derive.steps import Formula
 from symflow.errors import InputError
 from symflow.longtime.assemble import steps_of
 from symflow.longtime.checks import Holds, InitialVelocity
-from symflow.longtime.curve import TIME, Array, finite
+from symflow.longtime.curve import TIME, Array, WithoutCaches, finite
 from symflow.longtime.quadratic import quadratic_flow
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Criterion, Hypothesis, LongTime
@@ -66,7 +66,7 @@ class _Data:
 
 
 @dataclass(frozen=True, eq=False)
-class ReflectionForm:
+class ReflectionForm(WithoutCaches):
     """Σ(t) = a(t)Π₊ + c(t)Π₋ + N; ``form(t)`` returns (None, cov)."""
 
     data: _Data
@@ -124,7 +124,7 @@ def reflection(exact: ExactProblem) -> LongTime | None:
     formulas += [] if rank is None else [Formula(r"\operatorname{rank}\Sigma^*", str(rank))]
     velocity = data.plus * data.a.q0 + data.minus * data.c.q0
     solved = Holds(
-        lambda: bool(data.a.check().run().passed and data.c.check().run().passed),
+        partial(_both_solved, data),
         "power series in ball arithmetic",
         "both Riccati equations at four times",
     )
@@ -144,6 +144,10 @@ def reflection(exact: ExactProblem) -> LongTime | None:
         if t_star is not None
         else "no blow-up: " + ("the limit exists" if limit is not None else "the covariance grows"),
     )
+
+
+def _both_solved(data: _Data) -> bool:
+    return bool(data.a.check().run().passed and data.c.check().run().passed)
 
 
 def _read(exact: ExactProblem) -> _Data | None:
