@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import platform
 import shlex
@@ -32,7 +33,8 @@ def show_config() -> dict[str, Any]:
     dict
         ``versions`` by package (``"absent"`` where one is missing), ``python``, ``platform``, ``compiler``
         (None where kernels cannot be built, with the remedy in ``compiler_missing``), ``flags``, ``openmp``
-        (whether they ask for it), ``runtime`` (whether the compiled integrator is installed) and ``cache``.
+        (whether they ask for it), ``runtime`` (whether the compiled integrator is installed), ``threads`` (of
+        large products; ``SYMFLOW_NUM_THREADS``) and ``cache``.
 
     Examples
     --------
@@ -53,5 +55,14 @@ def show_config() -> dict[str, Any]:
         "flags": [*COMPILE_FLAGS, *OPTIONAL_FLAGS],
         "openmp": "-fopenmp" in (*COMPILE_FLAGS, *OPTIONAL_FLAGS),
         "runtime": importlib.util.find_spec("symflow_ext.stepper") is not None,
+        "threads": _threads(),
         "cache": str(cache_dir()),
     }
+
+
+def _threads() -> int:
+    """Return how many threads a large product may use; one without the compiled runtime."""
+    try:
+        return int(importlib.import_module("symflow_ext.runtime").threads())
+    except ImportError:
+        return 1

@@ -175,14 +175,22 @@ cdef int _iterate(const symflow_linalg *la, ptrdiff_t n, double *a, double *work
     return SYMFLOW_SINGULAR
 
 
+cdef int _overflown(ptrdiff_t n, double *a) noexcept nogil:
+    """Leave no number: an infinite root is not singular, but its inverse would pass for zero."""
+    cdef ptrdiff_t i
+    for i in range(n * n):
+        a[i] = NAN
+    return SYMFLOW_OK
+
+
 cdef int square_root(const symflow_linalg *la, ptrdiff_t n, double *a, double *work) noexcept nogil:
     """Overwrite a by its root; the largest entry is first brought near 1 by a power of four."""
     cdef double largest = 0.0
     cdef ptrdiff_t i
     cdef int exponent = 0, status
     for i in range(n * n):
-        if not fabs(a[i]) < HUGE_VAL:  # what has overflowed stays so: it is not singular
-            return SYMFLOW_OK
+        if not fabs(a[i]) < HUGE_VAL:
+            return _overflown(n, a)
         largest = max(largest, fabs(a[i]))
     if largest == 0.0:
         return SYMFLOW_OK

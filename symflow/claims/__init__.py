@@ -47,6 +47,8 @@ def claim(name: str) -> Claim:
     InputError
         If there is none; the message lists near matches.
     """
+    if not isinstance(name, str):
+        raise InputError(f"a claim is named by its id, e.g. 'CACP25/gaussian-softmax', got {name!r}")
     if name not in claims():
         near = difflib.get_close_matches(name, claims(), n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known claims are {', '.join(claims())}"

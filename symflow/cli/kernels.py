@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("models", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every shipped model in every parametrisation.")
+@click.option("--all", "everything", is_flag=True, help="Every shipped model that closes.")
 @json_option
 def build(models: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Have compiled kernels ready for MODELS.
@@ -50,10 +50,13 @@ def build(models: tuple[str, ...], everything: bool, as_json: bool) -> None:
 
 
 def _shipped() -> list[tuple[AttentionModel, frozenset[str] | None]]:
+    """Return every shipped variant that keeps Gaussians Gaussian, in every parametrisation."""
+    from symflow.derive.outcome import CLOSED, closure_status
     from symflow.models.registry import attention_models
 
     models = [model() for model in attention_models().values()]
-    return [(model, names) for model in models for names in model.parametrisations()]
+    forms = [(model, names) for model in models for names in model.parametrisations()]
+    return [(model, names) for model, names in forms if closure_status(model, names) == CLOSED]
 
 
 @click.group()

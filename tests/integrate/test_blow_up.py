@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from symflow import L2, Gaussian, Linear, Softmax, solve
+from symflow import L2, Gaussian, Linear, Sinkhorn, Softmax, solve
 from symflow.errors import IntegrationError
 
 LAW = Gaussian([1.0, 0.5], [[2.0, 0.5], [0.5, 1.0]])
@@ -253,3 +253,12 @@ def test_a_point_blows_up_under_linear_attention() -> None:
         run = solve(Linear(), law, {"A": [[1.0]], "V": [[1.0]]}, (0, 1), method=method)
         assert run.status == "blow-up"
         assert run.t_star == pytest.approx(1.0 / (2.0 * 1.5**2), rel=1e-8)
+
+
+def test_a_root_that_overflows_does_not_freeze_the_run() -> None:
+    """Σ' = (√(1+4Σ²) − 1) grows like e^{2t}: beyond the floats of 4Σ² there is no number, and no success."""
+    law, params = Gaussian([0.0], [[1.0]]), {"A": [[1.0]], "V": [[1.0]]}
+    for options in ({}, {"method": "dp5"}, {"method": "taylor"}, {"backend": "numpy"}):
+        run = solve(Sinkhorn(), law, params, (0, 400), **options)
+        assert run.status == "non-finite" and not run.success
+        assert np.isfinite(run.cov).all() and run.cov[-1, 0, 0] > 1e150
