@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from symflow.algebra.exact.rational import RationalMatrix, fmpq, identity, is_zero, zeros
 from symflow.derive.steps import Checked
-from symflow.longtime.curve import Clock, RationalCurve, sample_points
+from symflow.integrate.solve import solve
+from symflow.longtime.curve import Array, Clock, RationalCurve, sample_points
 from symflow.longtime.quadratic import QuadraticFlow
 from symflow.longtime.reading import ExactProblem
+from symflow.longtime.result import Form
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +108,27 @@ class MeanSeries:
                 slope = slope + V * power * A * alpha[k - j]
             power = X * power
         return slope
+
+
+@dataclass(frozen=True, eq=False)
+class FollowsCompiledFlow:
+    """A closed form against the compiled flow, which integrates the derived equations."""
+
+    exact: ExactProblem
+    form: Form
+
+    def run(self) -> Checked:
+        """Compare the two at one time."""
+        problem = self.exact.problem
+        params = {name: problem.values[name] for name in problem.given}
+        end = 1.0 / (1.0 + float(np.abs(problem.initial.cov).max()))
+        run = solve(problem.model, problem.initial, params, (0.0, end), t_eval=[end], rtol=1e-11, atol=1e-13)
+        mean, cov = self.form(end)
+        error = _relative(run.cov[-1], cov)
+        if mean is not None:
+            error = max(error, _relative(run.mean[-1], mean))
+        return Checked(error < 1e-8, "the compiled flow", f"relative difference {error:.1e} at t = {end:.3g}")
+
+
+def _relative(found: Array, wanted: Array) -> float:
+    return float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-300))

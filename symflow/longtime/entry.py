@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symflow.algebra.exact.rational import inertia, is_zero
+from symflow.longtime.affine import affine
 from symflow.longtime.assemble import undecided
 from symflow.longtime.commuting import commuting
 from symflow.longtime.fractional import fractional
@@ -33,6 +34,7 @@ _CRITERIA: tuple[Callable[[ExactProblem], LongTime | None], ...] = (
     reflection,
     modes,
     fractional,
+    affine,
     noise,
     lyapunov,
     bounded_gradient,

@@ -35,9 +35,9 @@ from symflow.algebra.exact.rational import (
     psd_factor,
     to_sympy,
 )
-from symflow.derive.steps import Checked, Formula
-from symflow.integrate.solve import solve
+from symflow.derive.steps import Formula
 from symflow.longtime.assemble import steps_of
+from symflow.longtime.checks import FollowsCompiledFlow
 from symflow.longtime.curve import Array, finite
 from symflow.longtime.projector import limit_on_kernel
 from symflow.longtime.reading import ExactProblem
@@ -180,7 +180,7 @@ def _told(
     if limit is not None:
         shown = matrix_latex(limit) if exact.dim <= 6 else r"F\Pi F^{\top}"
         formulas += [Formula(r"\Sigma^*", shown), Formula(r"\operatorname{rank}\Sigma^*", str(null.ncols()))]
-    check = _DerivedVelocity(exact, closed)
+    check = FollowsCompiledFlow(exact, closed)
     growth = Bound(r"\Sigma(t) = O(e^{2p|v|t})", {"rate": 2 * abs(number_of(v))})
     return LongTime(
         derivation=steps_of(exact, criterion, check, formulas, check),
@@ -200,21 +200,3 @@ def _signs(B: RationalMatrix, factor: Factor) -> tuple[int, int]:
     """Return how many eigenvalues of FᵀBF are positive and negative."""
     signs = inertia_on_range(factor.L * diagonal(factor.D) * factor.L.transpose(), B, factor.rank)
     return signs.positive, signs.negative
-
-
-@dataclass(frozen=True, eq=False)
-class _DerivedVelocity:
-    """The closed form against the compiled flow, which integrates the derived equations."""
-
-    exact: ExactProblem
-    form: ModeForm
-
-    def run(self) -> Checked:
-        """Compare the two at one time."""
-        problem = self.exact.problem
-        params = {name: problem.values[name] for name in problem.given}
-        end = 1.0 / (1.0 + float(np.abs(problem.initial.cov).max()))
-        run = solve(problem.model, problem.initial, params, (0.0, end), t_eval=[end], rtol=1e-11, atol=1e-13)
-        wanted = self.form(end)[1]
-        error = float(np.abs(run.cov[-1] - wanted).max() / max(np.abs(wanted).max(), 1e-300))
-        return Checked(error < 1e-8, "the compiled flow", f"relative difference {error:.1e} at t = {end:.3g}")

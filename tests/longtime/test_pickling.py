@@ -29,6 +29,7 @@ CASES: list[tuple[str, Any, Any, Any, dict[str, Any]]] = [
     ("modes-distance", L2(), [0, 0], COV, {"V": I2, "Q": [[0.75, -0.75]], "K": [[-0.75, 0.75]]}),
     ("modes-transport", Sinkhorn(), [1, 0], COV, {"V": I2, "A": -I2}),
     ("linear-fractional", L2(), [0, 0], COV, {"K": [[1, 0]], "Q": [[0, 1]], "V": np.diag([0.0, 1.0])}),
+    ("affine", Softmax(sign=0, feed_forward=True, diffusion=0.5), [1, 0], COV, {"V": I2, "A": I2, **LAYER}),
     ("noise-scalar", NOISY, [0, 0], COV, {"V": I2, "A": [[-0.5, 0.25], [0.25, -3.0]]}),
     ("noise-scalar", NOISY, [0, 0], COV, {"V": I2, "A": [[0.5, 0.25], [0.25, -3.0]]}),
     (
