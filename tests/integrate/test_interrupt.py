@@ -11,8 +11,10 @@ import time
 import pytest
 
 _SCRIPT = """
+import signal
 import sys
 import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
 from symflow import Gaussian, Softmax, solve
 law, params = Gaussian(np.zeros(2), np.eye(2)), {{"V": np.eye(2), "A": -np.eye(2)}}
 first = solve(Softmax(), law, params, (0, 1), backend={backend!r})
