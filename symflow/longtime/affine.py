@@ -111,6 +111,8 @@ class AffineForm:
     def _mean(self, t: float) -> Array | None:
         if self.flow is None:
             return None
+        if is_zero(self.exact.alpha) and is_zero(self.flow.g):  # stays there, also where e^{tG} is infinite
+            return np.zeros(self.exact.dim)
         start = np.append(_floats(self.exact.alpha)[:, 0], 1.0)
         return np.asarray((expm(t * _floats(self.flow.generator)) @ start)[:-1])
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symflow.algebra.exact.rational import RationalMatrix, fmpq, identity, is_zero, zeros
+from symflow.algebra.exact.rational import RationalMatrix, fmpq, fractions, identity, is_zero, zeros
 from symflow.derive.steps import Checked
+from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.solve import solve
 from symflow.longtime.curve import Array, Clock, RationalCurve, sample_points
 from symflow.longtime.quadratic import QuadraticFlow
@@ -116,18 +117,40 @@ class FollowsCompiledFlow:
 
     exact: ExactProblem
     form: Form
+    ends: float | None = None
 
     def run(self) -> Checked:
-        """Compare the two at one time."""
+        """Compare the two at one time, at most half of the blow-up time."""
         problem = self.exact.problem
         params = {name: problem.values[name] for name in problem.given}
         end = 1.0 / (1.0 + float(np.abs(problem.initial.cov).max()))
+        end = end if self.ends is None else min(end, 0.5 * self.ends)
         run = solve(problem.model, problem.initial, params, (0.0, end), t_eval=[end], rtol=1e-11, atol=1e-13)
         mean, cov = self.form(end)
         error = _relative(run.cov[-1], cov)
         if mean is not None:
             error = max(error, _relative(run.mean[-1], mean))
         return Checked(error < 1e-8, "the compiled flow", f"relative difference {error:.1e} at t = {end:.3g}")
+
+
+@dataclass(frozen=True, eq=False)
+class BlowsUpInCompiledFlow:
+    """The compiled flow, which knows no formula for the time, blows up then, or at the latest then."""
+
+    exact: ExactProblem
+    time: float
+    at_latest: bool = False
+
+    def run(self) -> Checked:
+        """Integrate the centred law to twice the time."""
+        problem = self.exact.problem
+        params = {name: problem.values[name] for name in problem.given}
+        initial = Gaussian(np.zeros(self.exact.dim), np.array(fractions(self.exact.sigma), dtype=float))
+        end = max(2 * self.time, 1.0)
+        run = solve(problem.model, initial, params, (0.0, end), rtol=1e-10, atol=1e-13)
+        ratio = np.inf if run.t_star is None else run.t_star / self.time
+        passed = ratio < 1 + 1e-6 and (self.at_latest or ratio > 1 - 1e-6)
+        return Checked(bool(passed), "the compiled flow", f"it extrapolates a blow-up at {run.t_star}")
 
 
 def _relative(found: Array, wanted: Array) -> float:

@@ -13,9 +13,10 @@ from symflow.algebra.exact.balls import (
     is_positive_definite,
     midpoints,
 )
-from symflow.algebra.exact.numbers import BallMatrix, rational_latex
+from symflow.algebra.exact.numbers import Ball, BallMatrix, largest_root, rational_latex
 from symflow.algebra.exact.rational import (
     RationalMatrix,
+    commute,
     diagonal,
     fmpq,
     fractions,
@@ -24,25 +25,29 @@ from symflow.algebra.exact.rational import (
     number_of,
     trace,
 )
-from symflow.derive.steps import Checked, Formula
+from symflow.derive.steps import Check, Checked, Formula
 from symflow.longtime.assemble import steps_of
-from symflow.longtime.checks import Holds
+from symflow.longtime.checks import BlowsUpInCompiledFlow, Holds
 from symflow.longtime.lyapunov import Weighted, decay_constant, weighted
+from symflow.longtime.noisy_modes import noisy_modes
 from symflow.longtime.quadratic import quadratic_heads, scalar_value
 from symflow.longtime.reading import ExactProblem
 from symflow.longtime.result import Bound, Criterion, Hypothesis, LongTime
 
 _BITS = 256
-_SCALAR = (
-    r"Let every $V_h$ be a multiple of $I$, $S = \sum_hV_hA_h+A_h^{\top}V_h^{\top}$ and $\varepsilon > 0$: "
-    r"$\dot\Sigma = \Sigma S\Sigma+2\varepsilon I$. A steady state is regular and has $S = "
-    r"-2\varepsilon\Sigma^{-2}$, "
-    r"so one exists exactly if $P = -S \succ 0$, and it is $\Sigma^* = (2\varepsilon)^{1/2}P^{-1/2}$. "
-    r"Then with "
-    r"$\Omega = (2\varepsilon P)^{1/2}$ and $Y = \cosh(\Omega t)+\Omega^{-1}\sinh(\Omega t)P\Sigma_0$, "
-    r"$\Sigma = P^{-1}\dot YY^{-1}$ solves the equation for all $t \ge 0$, and "
-    r"$Y \sim \tfrac12e^{\Omega t}(I+\Omega^{-1}P\Sigma_0)$ with an invertible factor gives "
-    r"$\Sigma(t) \to P^{-1}\Omega = \Sigma^*$."
+_COMMUTING = (
+    r"Let every $V_h$ commute with $\Sigma_0$ and with $S = \sum_hV_hA_h+A_h^{\top}V_h^{\top}$, and "
+    r"$\varepsilon > 0$. The solution of $\dot\Sigma = \Sigma S\Sigma+2\varepsilon I$ is a limit of "
+    r"polynomials in $\Sigma_0$ and $S$, so it commutes with every $V_h$ and solves the equation. A steady "
+    r"state that commutes with every $V_h$ (as every matrix does where $V_h = v_hI$) is regular and has $S = "
+    r"-2\varepsilon\Sigma^{-2}$, so one exists exactly if $P = -S \succ 0$, and it is $\Sigma^* = "
+    r"(2\varepsilon)^{1/2}P^{-1/2}$. Then with $\Omega = (2\varepsilon P)^{1/2}$ and $Y = "
+    r"\cosh(\Omega t)+\Omega^{-1}\sinh(\Omega t)P\Sigma_0$, $\Sigma = P^{-1}\dot YY^{-1}$ for all $t \ge 0$, "
+    r"and $Y \sim \tfrac12e^{\Omega t}(I+\Omega^{-1}P\Sigma_0)$ with an invertible factor gives "
+    r"$\Sigma(t) \to P^{-1}\Omega = \Sigma^*$. The difference $D$ of two solutions has $2\dot D = "
+    r"(\Sigma_1+\Sigma_2)SD+DS(\Sigma_1+\Sigma_2)$, so it stays $\succeq 0$: $\Sigma$ is above the "
+    r"solution from $0$, which for $\lambda = \lambda_{\max}(S) > 0$ blows up at "
+    r"$\tfrac\pi2(2\varepsilon\lambda)^{-1/2}$."
 )
 _WEIGHTED = (
     r"Let $V = V^{\top} \succ 0$ and $\varepsilon > 0$. Then $\varphi = \operatorname{tr}(V^{-1}\Sigma)$ has "
@@ -58,35 +63,27 @@ def noise(exact: ExactProblem) -> LongTime | None:
     flow = quadratic_heads(exact)
     if flow is None or exact.diffusion == 0 or not is_zero(exact.W):
         return None
-    if scalar_value(flow):
-        return _scalar(exact, flow.S)
+    S = flow.S
+    if all(commute(V, exact.sigma) and commute(V, S) for V, _ in flow.pairs):
+        return noisy_modes(exact, S, scalar_value(flow)) or _commuting(exact, S, scalar_value(flow))
     data = weighted(exact)
     return None if data is None else _weighted(exact, data)
 
 
-def _scalar(exact: ExactProblem, S: RationalMatrix) -> LongTime:
+def _commuting(exact: ExactProblem, S: RationalMatrix, scalar: bool) -> LongTime:
     signs = inertia(S)
-    steady = signs.negative == exact.dim
     epsilon = exact.diffusion
+    own = r"every $V_h$ is a multiple of $I$" if scalar else r"every $V_h$ commutes with $\Sigma_0$ and $S$"
     hypotheses = (
-        Hypothesis(r"every $V_h$ is a multiple of $I$", "rational arithmetic"),
+        Hypothesis(own, "rational arithmetic"),
         Hypothesis(
             rf"$S$ has {signs.positive} positive, {signs.negative} negative, {signs.zero} zero eigenvalues",
             "Descartes' rule",
         ),
     )
-    criterion = Criterion("noise-scalar", _SCALAR, "", hypotheses)
-    if not steady:
-        holds = Holds(partial(_is_not_negative, S), "Descartes' rule", "S is not negative definite")
-        formulas = [Formula(r"\{\Sigma \succeq 0 : \Sigma S\Sigma+2\varepsilon I = 0\}", r"\emptyset")]
-        return LongTime(
-            derivation=steps_of(exact, criterion, holds, formulas, holds),
-            criterion=criterion,
-            global_in_time=True if not signs.positive else None,
-            witnesses={"S": fractions(S)},
-            reason="no steady state exists; "
-            + ("no blow-up: tr Σ grows at most linearly" if not signs.positive else "blow-up is not decided"),
-        )
+    criterion = Criterion("noise-scalar" if scalar else "noise-commuting", _COMMUTING, "", hypotheses)
+    if signs.negative < exact.dim:
+        return _without_steady_state(exact, S, criterion, scalar)
     limit = inverse_root(S * (fmpq(-1) / (2 * epsilon)))
     check = _Steady(exact, S, limit)
     return LongTime(
@@ -101,6 +98,40 @@ def _scalar(exact: ExactProblem, S: RationalMatrix) -> LongTime:
         witnesses={"S": fractions(S), "diffusion": number_of(epsilon)},
         reason="no blow-up: the limit is the steady state",
     )
+
+
+def _without_steady_state(
+    exact: ExactProblem, S: RationalMatrix, criterion: Criterion, scalar: bool
+) -> LongTime:
+    blows_up = bool(inertia(S).positive)
+    holds = Holds(partial(_is_not_negative, S), "Descartes' rule", "S is not negative definite")
+    formulas = [Formula(r"\{\Sigma \succeq 0 : \Sigma S\Sigma+2\varepsilon I = 0\}", r"\emptyset")]
+    bounds: tuple[Bound, ...] = ()
+    result: Check = holds
+    if blows_up:
+        latest = _latest(exact, S)
+        formulas.append(Formula(r"t^* \le", latest.to_latex()))
+        bounds = (Bound(r"t^* \le \tfrac\pi2(2\varepsilon\lambda_{\max}(S))^{-1/2}", {"latest": latest}),)
+        result = BlowsUpInCompiledFlow(exact, float(latest), at_latest=True)
+    none = "no steady state exists" + ("" if scalar else " that commutes with every V")
+    fate = "the covariance blows up" if blows_up else "no blow-up: tr Σ grows at most linearly"
+    return LongTime(
+        derivation=steps_of(exact, criterion, holds, formulas, result),
+        criterion=criterion,
+        global_in_time=not blows_up,
+        bounds=bounds,
+        witnesses={"S": fractions(S), "diffusion": number_of(exact.diffusion)},
+        reason=f"{none}; {fate}",
+    )
+
+
+def _latest(exact: ExactProblem, S: RationalMatrix) -> Ball:
+    """Return when the solution from 0 blows up."""
+    from flint import arb, ctx
+
+    top, _ = largest_root(S.charpoly())
+    with ctx.workprec(_BITS):
+        return Ball.of(arb.pi() / (2 * (2 * arb(exact.diffusion) * top.arb(_BITS)).sqrt()))
 
 
 def _is_not_negative(S: RationalMatrix) -> bool:

@@ -27,6 +27,7 @@ from symflow.algebra.exact.numbers import Ball, BallMatrix
 from symflow.longtime.record import to_record
 
 I2 = np.eye(2)
+ZERO = np.zeros((2, 2))
 COV = np.array([[1.0, 0.5], [0.5, 1.0]])
 CENTRED = Gaussian([0, 0], COV)
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
@@ -230,6 +231,69 @@ def test_noise_with_a_weighted_trace_stays_bounded() -> None:
     ceiling = max(float(constants["phi0"]), float(constants["square"]) ** 0.5)
     run = solve(model, CENTRED, params, (0, 20), t_eval=np.linspace(0, 20, 9))
     assert (np.trace(np.diag([1.0, 0.5]) @ run.cov, axis1=1, axis2=2) <= ceiling * (1 + 1e-6)).all()
+    assert result.check()
+
+
+TURNED = [[0.75, 0.25], [0.25, 0.75]]  # commutes with COV
+
+
+@pytest.mark.parametrize(
+    ("V", "A", "cov"),
+    [
+        (I2, np.diag([0.5, -1.0]), np.diag([1.0, 2.0])),
+        (np.diag([1.0, 2.0]), np.diag([0.5, -1.0]), np.diag([1.0, 2.0])),
+        (I2, [[1, 1], [1, 2]], [[2, 1], [1, 3]]),  # irrational modes
+        (I2, [[1, 2], [2, 2]], np.zeros((2, 2))),
+        (TURNED, [[0.5, 0.5], [0.5, 0.5]], COV),
+    ],
+)
+def test_noisy_modes_blow_up_when_the_compiled_flow_does(V: Any, A: Any, cov: Any) -> None:
+    model, initial, params = Softmax(diffusion=0.5), Gaussian([0, 0], cov), {"V": V, "A": A}
+    result = long_time(model, initial, params)
+    assert result.criterion.name == "noise-modes"
+    assert isinstance(result.blow_up_time, Ball)
+    assert float(result.blow_up_time.radius) < 1e-70
+    run = solve(model, initial, params, (0, 5), **TIGHT)
+    assert run.t_star == pytest.approx(float(result.blow_up_time), rel=1e-9)
+    assert (result.limit_rank, result.global_in_time, result.steady_state) == (1, False, None)
+    _agrees(model, initial, params, result, 0.8 * float(result.blow_up_time))
+    assert result.check()
+
+
+def test_two_equal_noisy_modes_blow_up_together() -> None:
+    cov = np.diag([1.0, 1.0, 0.0])
+    params = {"V": np.eye(3), "A": np.diag([1.0, 1.0, -1.0])}
+    result = long_time(Softmax(diffusion=0.5), Gaussian([0, 0, 0], cov), params)
+    assert result.limit_rank == 2
+    assert result.check()
+
+
+@pytest.mark.parametrize("A", [np.diag([-0.5, 0.0]), ZERO])
+def test_a_noisy_mode_without_attention_grows_like_time(A: Any) -> None:
+    model, initial = Softmax(diffusion=0.5), Gaussian([0, 0], np.diag([1.0, 2.0]))
+    result = long_time(model, initial, {"V": np.diag([1.0, 2.0]), "A": A})
+    assert (result.global_in_time, result.limit, result.steady_state) == (True, None, None)
+    assert "no steady state exists" in result.reason
+    assert result.closed_form(1e4)[1][1, 1] == pytest.approx(2.0 + 1e4)
+    _agrees(model, initial, {"V": np.diag([1.0, 2.0]), "A": A}, result)
+
+
+def test_noisy_modes_settle_where_every_mode_decays() -> None:
+    params = {"V": np.diag([1.0, 2.0]), "A": np.diag([-0.5, -1.0])}
+    result = long_time(Softmax(diffusion=0.5), Gaussian([0, 0], np.diag([1.0, 2.0])), params)
+    assert result.steady_state.tolist() == [[1, 0], [0, Rational(1, 2)]]
+    assert result.check()
+
+
+@pytest.mark.parametrize("A", [[[1, 1], [1, 2]], [[1, 0], [1, -2]]])
+def test_noise_and_one_growing_direction_blow_up_before_a_known_time(A: Any) -> None:
+    model = Softmax(diffusion=0.5)
+    result = long_time(model, CENTRED, {"V": I2, "A": A})
+    assert result.global_in_time is False
+    growth = np.linalg.eigvalsh(np.array(A) + np.array(A).T)[-1]
+    latest = float(result.bounds[0].constants["latest"])
+    assert latest == pytest.approx(np.pi / 2 / np.sqrt(growth), rel=1e-14)
+    assert solve(model, CENTRED, {"V": I2, "A": A}, (0, 5), **TIGHT).t_star <= latest
     assert result.check()
 
 

@@ -30,6 +30,8 @@ CASES: list[tuple[str, Any, Any, Any, dict[str, Any]]] = [
     ("modes-transport", Sinkhorn(), [1, 0], COV, {"V": I2, "A": -I2}),
     ("linear-fractional", L2(), [0, 0], COV, {"K": [[1, 0]], "Q": [[0, 1]], "V": np.diag([0.0, 1.0])}),
     ("affine", Softmax(sign=0, feed_forward=True, diffusion=0.5), [1, 0], COV, {"V": I2, "A": I2, **LAYER}),
+    ("noise-modes", NOISY, [0, 0], I2, {"V": I2, "A": [[0.5, 0.25], [0.25, -3.0]]}),
+    ("noise-commuting", NOISY, [0, 0], np.diag([1.0, 2.0]), {"V": np.diag([1.0, 2.0]), "A": -I2}),
     ("noise-scalar", NOISY, [0, 0], COV, {"V": I2, "A": [[-0.5, 0.25], [0.25, -3.0]]}),
     ("noise-scalar", NOISY, [0, 0], COV, {"V": I2, "A": [[0.5, 0.25], [0.25, -3.0]]}),
     (
