@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -59,6 +59,7 @@ class ExactProblem:
     alpha, sigma : flint.fmpq_mat
         The initial law; sigma is positive semidefinite exactly.
     heads : tuple of ExactHead
+        Heads with the same weights are one, with the sum of their values.
     W, shift : flint.fmpq_mat
     diffusion : flint.fmpq
     values : dict
@@ -164,7 +165,7 @@ def read_exactly(model: Any, initial: Any, params: Any) -> ExactProblem:
         derivation=derivation,
         alpha=rational_matrix([[float(entry)] for entry in problem.initial.mean]),
         sigma=sigma,
-        heads=tuple(head for each in statement.heads for head in _heads(each, problem, values)),
+        heads=_merged(head for each in statement.heads for head in _heads(each, problem, values)),
         W=rational_matrix(evaluate(weight, flat, sizes)),
         shift=rational_matrix(evaluate(shift, flat, sizes)),
         diffusion=fmpq(evaluate(statement.diffusion, flat, sizes)),
@@ -266,6 +267,26 @@ def _heads(head: Head, problem: Problem, values: Values) -> Iterator[ExactHead]:
             m=number(shift) * factor,
             rest_is_zero=form.rest == 0,
         )
+
+
+def _merged(heads: Iterable[ExactHead]) -> tuple[ExactHead, ...]:
+    """Return the heads, those with the same weights as one: its value is the sum of theirs."""
+    merged: list[ExactHead] = []
+    for head in heads:
+        equal = next((k for k, other in enumerate(merged) if _same_weights(head, other)), None)
+        if equal is None:
+            merged.append(head)
+        else:
+            other = merged[equal]
+            merged[equal] = replace(other, M=other.M + head.M, m=other.m + head.m)
+    return tuple(merged)
+
+
+def _same_weights(one: ExactHead, other: ExactHead) -> bool:
+    """Whether two heads weigh the law alike; a rest r(x) of the score matters without a normaliser only."""
+    known = one.kernel != "other" and (one.normalise != "none" or (one.rest_is_zero and other.rest_is_zero))
+    kinds = (one.normalise, one.kernel) == (other.normalise, other.kernel)
+    return known and kinds and bool(one.B == other.B and one.C == other.C and one.c == other.c)
 
 
 def _flat(values: Values, stacked: frozenset[str]) -> Values:

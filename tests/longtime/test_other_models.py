@@ -168,6 +168,22 @@ def test_heads_with_identity_values_reduce_to_one() -> None:
     assert result.check()
 
 
+@pytest.mark.parametrize(
+    ("model", "scores", "name"),
+    [
+        (L2(), {"Q": np.array([[0.75, -0.75]]), "K": np.array([[-0.75, 0.75]])}, "modes-distance"),
+        (Sinkhorn(), {"A": -I2}, "modes-transport"),
+    ],
+)
+def test_heads_with_equal_weights_are_one(model: Any, scores: Any, name: str) -> None:
+    heads = {key: np.array([value, value]) for key, value in scores.items()} | {"V": np.array([I2, 2 * I2])}
+    result = long_time(MultiHead(model), CENTRED, heads)
+    assert result.criterion.name == name
+    assert result.limit == long_time(model, CENTRED, {**scores, "V": 3 * I2}).limit
+    _agrees(MultiHead(model), CENTRED, heads, result)
+    assert result.check()
+
+
 @pytest.mark.parametrize("w", [-2.0, -0.25, 0.25])
 @pytest.mark.parametrize("A", [[[0.5, 0.25], [0.0, -1.0]], [[-0.5, 0.25], [0.0, -1.0]]])
 def test_scalar_layers_have_closed_forms(w: float, A: Any) -> None:
