@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from symflow import L2, Attention, Gaussian, Softmax, solve
+from symflow import L2, Attention, Gaussian, MultiHead, Softmax, compile, solve
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -254,3 +254,21 @@ def test_a_root_of_the_dimension_scales_score_and_tilt(method: str) -> None:
     scaled = solve(Attention("(dot(x, A*y) + dot(y, C*y)/2)/sqrt(d)"), law, params, (0, 1), method=method)
     plain = Attention("dot(x, A*y) + dot(y, C*y)/2", temperature="sqrt(2)")
     assert np.allclose(scaled.cov[-1], solve(plain, law, params, (0, 1)).cov[-1], atol=1e-7)
+
+
+def test_unlike_heads_add_their_velocities() -> None:
+    rng = np.random.default_rng(5)
+    a, v, q, k, u = rng.normal(size=(2, 2)), -np.eye(2), *rng.normal(size=(2, 1, 2)), rng.normal(size=(2, 2))
+    law = Gaussian([0.5, -0.2], [[1.0, 0.2], [0.2, 0.5]])
+    params = {"A_1": a, "V_1": v, "Q_2": q, "K_2": k, "V_2": u}
+    run = solve(MultiHead([Softmax(), L2()]), law, params, (0, 0.3), t_eval=[0.3])
+    first, second = compile(Softmax(), "numpy"), compile(L2(), "numpy")
+
+    def slope(t: float, y: Any) -> Any:
+        mean, cov = y[:2], y[2:].reshape(2, 2)
+        parts = first(t, mean, cov, A=a, V=v), second(t, mean, cov, Q=q, K=k, V=u)
+        return np.concatenate([sum(p[0] for p in parts), sum(p[1] for p in parts).ravel()])
+
+    start = np.concatenate([law.mean, law.cov.ravel()])
+    exact = solve_ivp(slope, (0, 0.3), start, rtol=1e-11, atol=1e-13).y[:, -1]
+    np.testing.assert_allclose(np.concatenate([run.mean[-1], run.cov[-1].ravel()]), exact, rtol=1e-8)

@@ -24,7 +24,9 @@ def test_output_matrices_are_selected_by_name():
 @pytest.mark.parametrize(
     ("heads", "said"),
     [
-        ([Softmax(), L2()], r"heads\[1\] differs"),
+        ([Softmax(), L2(beta=2)], r"heads\[1\] has another beta"),
+        ([Softmax(), L2(sign=-1)], r"heads\[1\]: give sign"),
+        ([Softmax(), MultiHead(L2())], r"heads\[1\] must be"),
         ([], "heads is empty"),
         (Softmax(diffusion=1), "give sign"),
         (MultiHead(Softmax()), "one head"),
@@ -73,3 +75,16 @@ def test_a_mask_belongs_around_all_heads():
     with pytest.raises(InputError, match="mask all heads together"):
         MultiHead(Masked(Linear()))
     assert Masked(MultiHead(Linear())).statement().positions is not None
+
+
+def test_unlike_heads_have_numbered_parameters():
+    model = MultiHead([Softmax(), L2()], feed_forward=True)
+    statement = model.statement({"A_1", "V_1", "Q_2", "K_2", "V_2", "W", "c"})
+    assert [head.normalise for head in statement.heads] == ["softmax", "softmax"]
+    assert [s.name for s in statement.dimensions] == ["d", "k_2"]
+    assert len({name for names in model.parametrisations() for name in names}) == 17
+    assert pickle.loads(pickle.dumps(model)) == model
+    with pytest.raises(InputError, match=r"'Q' is unknown.*end in _i"):
+        model.statement({"Q", "K", "V"})
+    with pytest.raises(InputError, match=r"'c' of .* is missing"):
+        model.statement({"A_1", "V_1", "Q_2", "K_2", "V_2", "W"})

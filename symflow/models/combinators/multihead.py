@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from symflow.errors import InputError
 from symflow.models.attention.model import FAMILY, AttentionModel, Shapes
 from symflow.models.combinators.masked import Masked
+from symflow.models.combinators.unlike import UnlikeHeads, are_unlike
 
 if TYPE_CHECKING:
     from symflow.models.statement import Statement
@@ -28,15 +29,16 @@ class MultiHead(AttentionModel):
 
     Parameters
     ----------
-    heads : AttentionModel or sequence of equal ones
-        The mechanism; a sequence also fixes how many heads there are.
+    heads : AttentionModel or sequence of them
+        The mechanism; a sequence also fixes how many heads there are. Unequal models give a sum of
+        :class:`~symflow.models.combinators.unlike.UnlikeHeads`, whose parameters are numbered.
     sign, feed_forward, diffusion
         As for every model; give them here, not to the head.
 
     Raises
     ------
     InputError
-        If ``heads`` is no attention model, or the heads differ, or a head has a layer or noise of its own.
+        If ``heads`` is no attention model, or a head has heads, a mask, a layer or noise of its own.
 
     Examples
     --------
@@ -58,6 +60,14 @@ class MultiHead(AttentionModel):
     reference: str = field(init=False, repr=False)
     parameters: Shapes = field(init=False, repr=False, hash=False, compare=False)
     biases: Shapes = field(init=False, repr=False, hash=False, compare=False)
+
+    def __new__(cls, heads: Any = None, **options: Any) -> Any:
+        """Return a sum of unlike heads where the models differ."""
+        if cls is MultiHead and are_unlike(heads):
+            for index, head in enumerate(heads):
+                _refuse_unusable_head(head, f"heads[{index}]")
+            return UnlikeHeads(tuple(heads), **options)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         if isinstance(self.heads, list):
@@ -81,16 +91,7 @@ class MultiHead(AttentionModel):
         models = list(self.heads) if several else [self.heads]
         for index, model in enumerate(models):
             where = f"heads[{index}]" if several else "heads"
-            if not isinstance(model, AttentionModel) or isinstance(model, MultiHead):
-                raise InputError(f"{where} must be an attention model of one head such as Softmax()")
-            if isinstance(model, Masked):
-                raise InputError(f"{where} is masked; mask all heads together: Masked(MultiHead(...))")
-            if model != models[0]:
-                raise InputError(f"{where} differs from heads[0]; heads share one mechanism and one scale")
-            if model.feed_forward or not model.noise.is_zero or model.sign != 1:
-                raise InputError(
-                    f"{where}: give sign, feed_forward and diffusion to MultiHead, not to a head"
-                )
+            _refuse_unusable_head(model, where)
         if not models:
             raise InputError("heads is empty; give at least one attention model")
         return models[0]  # type: ignore[no-any-return]
@@ -140,3 +141,12 @@ class MultiHead(AttentionModel):
             inner |= {"W": ("d", "m")} if "V" in shapes else {}
         shared = {name for name, shape in inner.items() if not shape} | {"bo"}
         return {name: shape if name in shared else (FAMILY, *shape) for name, shape in inner.items()}
+
+
+def _refuse_unusable_head(model: Any, where: str) -> None:
+    if not isinstance(model, AttentionModel) or isinstance(model, (MultiHead, UnlikeHeads)):
+        raise InputError(f"{where} must be an attention model of one head such as Softmax()")
+    if isinstance(model, Masked):
+        raise InputError(f"{where} is masked; mask all heads together: Masked(MultiHead(...))")
+    if model.feed_forward or not model.noise.is_zero or model.sign != 1:
+        raise InputError(f"{where}: give sign, feed_forward and diffusion to MultiHead, not to a head")
