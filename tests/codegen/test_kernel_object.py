@@ -364,6 +364,4 @@ def test_one_kernel_serves_every_size(kernel: Kernel) -> None:
         half = v @ cov @ a @ cov
         require(kernel(0.0, mean, cov, A=a, V=v), (v @ (mean + cov @ a @ mean), half + half.T))
     assert kernel.source == text
-    assert (
-        len(source(Attention("dot(y, A*x)"))) < 30_000
-    )  # shipped ones add a few fixed sizes
+    assert len(source(Attention("dot(y, A*x)"))) < 30_000  # shipped ones add a few fixed sizes

@@ -84,7 +84,7 @@ def test_unlike_heads_have_numbered_parameters():
     assert [s.name for s in statement.dimensions] == ["d", "k_2"]
     assert len({name for names in model.parametrisations() for name in names}) == 17
     assert pickle.loads(pickle.dumps(model)) == model
-    with pytest.raises(InputError, match=r"'Q' is unknown.*end in _i"):
+    with pytest.raises(InputError, match=r"'K' is unknown.*end in _i"):
         model.statement({"Q", "K", "V"})
     with pytest.raises(InputError, match=r"'c' of .* is missing"):
         model.statement({"A_1", "V_1", "Q_2", "K_2", "V_2", "W"})
