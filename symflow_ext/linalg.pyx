@@ -498,7 +498,7 @@ def gemm(a, b, c, *, double alpha=1.0, double beta=0.0, bint trans_a=False, bint
          int width=0):
     """Overwrite c by ``alpha op(a) op(b) + beta c``; contiguous float64 arrays.
 
-    ``shape`` has the bits of ``symflow_products.h``; ``width`` asks for its loops on registers of at most 2, 4
+    ``shape`` has the bits of ``symflow_products.h``; ``width`` asks for registers of at most 2, 4
     or 8 numbers, which gives the same bits.
     """
     m, k = _shape(a, "a")[::-1] if trans_a else _shape(a, "a")

@@ -74,7 +74,7 @@ def interpolate(nodes, states, coefficients, times, out, *, bint powers=False):
     """Fill row j of ``out`` with the solution at ``times[j]``.
 
     ``nodes`` (m + 1) is monotone, ``states`` is (m + 1, n), ``coefficients`` is (m, rows, n); times outside
-    of the nodes are extrapolated from the nearest step. ``powers``: the coefficients are those of a power series.
+    of the nodes are extrapolated from the nearest step. ``powers``: coefficients of a power series.
     """
     cdef ptrdiff_t steps = len(nodes) - 1, count = len(times), j, lo, hi, mid
     cdef ptrdiff_t rows = coefficients.shape[1], n = coefficients.shape[2]
