@@ -140,6 +140,7 @@ class Factored(NamedTuple):
 
 
 def factored(frame: Frame) -> Factored:
+    """Return the states of a frame with a rank, F in place of Σ."""
     cov = frame.flow.covariance
     assert cov is not None and frame.rank is not None
     root = Array(fresh("F", frame.taken), size_of(cov.state.rows), frame.rank)
