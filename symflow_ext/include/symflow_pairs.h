@@ -1,0 +1,35 @@
+/* Sums over pairs of tokens: what the generated kernels hand over and what they get back.
+ *
+ * A term of the velocity is  average_i = sum_j theta_j w(s_ij) f_j / N_i,  with the score s_ij a function of
+ * pairings (left_i . right_j, or |left_i - right_j|^2), of numbers of token i and of numbers of token j.
+ * Arrays of tokens lie coordinate after coordinate, `pitch` doubles apart; pitch is a multiple of 8, at least n,
+ * and what is beyond n is zero. The loops themselves are made per term: symflow_pairs_term.h.
+ */
+#ifndef SYMFLOW_PAIRS_H
+#define SYMFLOW_PAIRS_H
+
+#include <stddef.h>
+#include "symflow_abi.h"
+
+enum { SYMFLOW_MOST_PAIRINGS = 4, SYMFLOW_MOST_NUMBERS = 8 };
+
+/* N_i: one; the sum of theta_j w_ij; or both marginals of exp(f_i + s_ij + g_j) are one. */
+enum { SYMFLOW_SUM = 0, SYMFLOW_SOFTMAX = 1, SYMFLOW_SINKHORN = 2 };
+
+typedef struct symflow_pairs {
+    ptrdiff_t n, pitch;
+    int normalise, causal, symmetric; /* causal: j <= i only; symmetric: s_ij = s_ji */
+    const double *theta;              /* pitch numbers; NULL: 1/n each */
+    ptrdiff_t widths[SYMFLOW_MOST_PAIRINGS];
+    const double *left[SYMFLOW_MOST_PAIRINGS], *right[SYMFLOW_MOST_PAIRINGS]; /* width x pitch */
+    const double *rows[SYMFLOW_MOST_NUMBERS], *columns[SYMFLOW_MOST_NUMBERS]; /* pitch */
+    const double *scalars; /* parameters in the score */
+    ptrdiff_t width;       /* of the feature f */
+    const double *feature; /* width x pitch */
+    double *average;       /* out: width x pitch */
+    double *mass;          /* out: sum_j theta_j w_ij / N_i, pitch */
+    double *work;
+    const symflow_linalg *linalg;
+} symflow_pairs;
+
+#endif
