@@ -14,7 +14,7 @@ from symflow_ext.linalg cimport SMALL, linalg_table, require_blas
 from symflow_ext.contract import capsule_name
 
 #: Status words by the number that a right-hand side returns.
-STATUS = ("ok", "singular", "outside-domain", "raised")
+STATUS = ("ok", "singular", "outside-domain", "raised", "not-converged")
 
 
 cdef class Bound:
@@ -169,8 +169,8 @@ cdef class PyCall(Bound):
         memcpy(dy, target.data, self.size * 8)
         if status is None:
             return 0
-        if status not in (0, 1, 2):
-            raise ValueError(f"a right-hand side returns None, 0, 1 or 2, got {status!r}")
+        if status not in (0, 1, 2, 4):
+            raise ValueError(f"a right-hand side returns None, 0, 1, 2 or 4, got {status!r}")
         return status
 
     def copy(self):

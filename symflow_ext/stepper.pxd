@@ -16,7 +16,8 @@ cdef enum reason:    # continues the numbers that a right-hand side returns
     REASON_ACCURACY = 0
     REASON_SINGULAR = 1
     REASON_OUTSIDE_DOMAIN = 2
-    REASON_NON_FINITE = 4
+    REASON_NOT_CONVERGED = 4
+    REASON_NON_FINITE = 5
 
 
 cdef class Stepper:
@@ -28,7 +29,7 @@ cdef class Stepper:
     cdef readonly double t, t0, t1, h, singularity
     cdef readonly ptrdiff_t dense_rows
     cdef double _direction, _rtol, _max_step, _dt, _first
-    cdef ptrdiff_t _n, _padded, _watched
+    cdef ptrdiff_t _n, _padded, _watched, _sphere
     cdef double *_memory
     cdef double *_y
     cdef double *_y_new
@@ -54,6 +55,7 @@ cdef class Stepper:
     cdef int _step(self, double *dense) noexcept nogil
     cdef double _target(self, double least) noexcept nogil
     cdef int _attempt(self, double t_new, double h) noexcept nogil
+    cdef void _retract(self, double *y) noexcept nogil
     cdef int _last_slope(self, double t_new) noexcept nogil
     cdef double _error(self, double h) noexcept nogil
     cdef int _dense(self, double h, double *out) noexcept nogil

@@ -27,7 +27,7 @@ cdef extern from "<time.h>" nogil:
     int timespec_get(timespec *, int)
 
 #: Why the last step was refused, by number.
-REASONS = ("accuracy", "singular", "outside-domain", "raised", "non-finite")
+REASONS = ("accuracy", "singular", "outside-domain", "raised", "not-converged", "non-finite")
 _STATUSES = ("running", "finished", "blow-up", "step-too-small", "non-finite", "raised")
 
 # A step grows at most sixfold and shrinks at most fivefold, and aims at 90 % of what the estimate allows.
@@ -72,16 +72,21 @@ cdef class Stepper:
         Take steps of exactly this size instead of adapting it.
     watch : int or None
         Look for finite-time blow-up of ``|z|^2``, z the components of y from this one on; None does not look.
+    sphere : int
+        Length of the rows of y that are retracted onto the unit sphere, x / |x|, after every step; 0: none.
     """
 
     def __init__(self, Bound call, method, double t0, y0, double t1, *, double rtol, atol, max_step=None,
-                 first_step=None, dt=None, watch=0):
+                 first_step=None, dt=None, watch=0, ptrdiff_t sphere=0):
         self._table = table_of(method)
         self._tab = &self._table.data
         if dt is None and not self._tab.has_error:
             raise ValueError("this method has no error estimate; give dt")
         self._prepare(call, t0, t1, rtol, max_step, first_step, watch)
+        if sphere < 0 or (sphere > 0 and call.size % sphere):
+            raise ValueError(f"a state of {call.size} numbers has no rows of {sphere}")
         self._dt = 0.0 if dt is None else dt
+        self._sphere = sphere
         self.dense_rows = 3 + self._tab.dense
         self._allocate(call.size)
         cdef Reader start = Reader(y0, self._n, "y0"), floor = Reader(atol, self._n, "atol")
@@ -287,7 +292,22 @@ cdef class Stepper:
             if code != SYMFLOW_OK:
                 return code
         combine(self._padded, &self._tab.b, h, self._k, self._y, self._y_new)
+        self._retract(self._y_new)
         return SYMFLOW_OK if self._is_finite(self._y_new, NULL) else REASON_NON_FINITE
+
+    cdef void _retract(self, double *y) noexcept nogil:
+        """Move the rows of y onto the sphere; the order of a step stays what it is."""
+        cdef ptrdiff_t i, j, width = self._sphere
+        cdef double square
+        if width == 0:
+            return
+        for i in range(0, self._n, width):
+            square = 0.0
+            for j in range(i, i + width):
+                square += y[j] * y[j]
+            square = sqrt(square)
+            for j in range(i, i + width):
+                y[j] /= square
 
     cdef int _last_slope(self, double t_new) noexcept nogil:
         """Evaluate the slope at the new point, which also opens the next step."""

@@ -15,8 +15,8 @@ from symflow_ext.tableau import TABLEAUX, Row, Tableau
 
 Rhs = Callable[[float, Array, Array], Any]
 
-REASONS = ("accuracy", "singular", "outside-domain", "raised", "non-finite")
-_NON_FINITE = 4
+REASONS = ("accuracy", "singular", "outside-domain", "raised", "not-converged", "non-finite")
+NON_FINITE = REASONS.index("non-finite")
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 6.0
 
 
@@ -37,6 +37,8 @@ class PythonStepper:
         Bounds of the step size; a fixed step size.
     watch : int
         First of the components that are watched for blow-up.
+    sphere : int
+        Length of the rows of the state that are retracted onto the unit sphere after every step; 0: none.
     """
 
     def __init__(
@@ -52,9 +54,10 @@ class PythonStepper:
         max_step: float | None = None,
         first_step: float | None = None,
         dt: float | None = None,
-        watch: int = 0,
+        watch: int | None = 0,
+        sphere: int = 0,
     ) -> None:
-        self._call = call
+        self._call, self._sphere = call, sphere
         self._table: Tableau = TABLEAUX[method]
         self.t, self.t0, self.t1 = t0, t0, t1
         self._direction = 1.0 if t1 >= t0 else -1.0
@@ -66,7 +69,7 @@ class PythonStepper:
         stages = len(self._table.c)
         self._last = stages
         self._k = np.zeros((stages + 1 + len(self._table.dense_c), y0.size))
-        self._monitor = GrowthMonitor(t0, t1, dt or 0.0, watch=watch)
+        self._monitor = GrowthMonitor(t0, t1, dt or 0.0, watch=y0.size if watch is None else watch)
         self.h = 0.0
         self.nfev = self.accepted = self.rejected = 0
         self._reason = 0
@@ -117,7 +120,7 @@ class PythonStepper:
             self._reason = code
             return "step-too-small"
         if not _is_finite(self._y, self._k[0]):
-            self._reason = _NON_FINITE
+            self._reason = NON_FINITE
             return "non-finite"
         self._started = True
         if self._dt is not None:
@@ -158,7 +161,7 @@ class PythonStepper:
             self.rejected += 1
             self._reason = code
             if self._dt is not None or abs(h) <= least:
-                return "non-finite" if code == _NON_FINITE else "step-too-small"
+                return "non-finite" if code == NON_FINITE else "step-too-small"
             shrink = 0.5 if code else max(_SHRINK, _SAFETY * error**-self._exponent)
             self.h = max(least, abs(h) * shrink)
             refused = True
@@ -185,9 +188,9 @@ class PythonStepper:
             code = self._evaluate(t, self._y + h * _combine(table.a[i], k), k[i])
             if code:
                 return code, self._y, 0.0
-        y_new = self._y + h * _combine(table.b, k)
+        y_new = self._retracted(self._y + h * _combine(table.b, k))
         if not _is_finite(y_new):
-            return _NON_FINITE, self._y, 0.0
+            return NON_FINITE, self._y, 0.0
         early = self._last in table.error
         error = 0.0
         if not early and self._dt is None:
@@ -196,10 +199,16 @@ class PythonStepper:
                 return 0, y_new, error
         code = self._evaluate(t_new, y_new, k[self._last])
         if code == 0 and not _is_finite(y_new, k[self._last]):
-            code = _NON_FINITE
+            code = NON_FINITE
         if code == 0 and early and self._dt is None:
             error = self._error(h, y_new)
         return code, y_new, error
+
+    def _retracted(self, y: Array) -> Array:
+        if not self._sphere:
+            return y
+        rows = y.reshape(-1, self._sphere)
+        return (rows / np.sqrt(np.sum(rows * rows, axis=1, keepdims=True))).reshape(-1)
 
     def _error(self, h: float, y_new: Array) -> float:
         scale = self._atol + self._rtol * np.maximum(np.abs(self._y), np.abs(y_new)) + 1e-300

@@ -14,9 +14,7 @@ from symflow.errors import InputError
 from symflow.integrate.checking import Array
 from symflow.integrate.growth import GrowthMonitor
 from symflow.integrate.problem import Problem
-from symflow.integrate.python_stepper import PythonStepper
-
-_NON_FINITE = 4
+from symflow.integrate.python_stepper import NON_FINITE, PythonStepper
 
 
 def series_call(kernel: Kernel, problem: Problem, entry: str, dims: Any, rtol: float) -> Any:
@@ -89,14 +87,14 @@ class PythonTaylorStepper(PythonStepper):
         rows = np.empty_like(self._rows)
         code = int(self._call(self.t, y, rows) or 0)
         if code == 0 and not (math.isfinite(float(np.sum(y * y))) and np.isfinite(rows[1]).all()):
-            code = _NON_FINITE
+            code = NON_FINITE
         return code, rows
 
     def _start(self) -> str:
         code, self._rows = self._expand(self._y)
         self._reason = code
         if code:
-            return "non-finite" if code == _NON_FINITE else "step-too-small"
+            return "non-finite" if code == NON_FINITE else "step-too-small"
         self._started = True
         self.h = self._horizon() if self._first is None else min(self._horizon(), self._first)
         self._monitor.update(self.t, self._y, self._rows[1])
@@ -112,7 +110,7 @@ class PythonTaylorStepper(PythonStepper):
             t_new = self._target(least)
             h = t_new - self.t
             y_new = self._sum(h)
-            code, rows = self._expand(y_new) if np.isfinite(y_new).all() else (_NON_FINITE, self._rows)
+            code, rows = self._expand(y_new) if np.isfinite(y_new).all() else (NON_FINITE, self._rows)
             if code == 0:
                 defect = self._defect(h, y_new, rows[1])
                 if defect <= 1.0 or defect > 0.5 * before:  # what halving leaves as it was is rounding
@@ -121,7 +119,7 @@ class PythonTaylorStepper(PythonStepper):
             self.rejected += 1
             self._reason = code
             if abs(h) <= least:
-                return "non-finite" if code == _NON_FINITE else "step-too-small"
+                return "non-finite" if code == NON_FINITE else "step-too-small"
             self.h = max(least, 0.5 * abs(h))
         if dense is not None:
             dense[:] = self._rows[1:] * (h ** np.arange(1, self._order + 1))[:, None]

@@ -13,7 +13,8 @@ enum {
     SYMFLOW_OK = 0,
     SYMFLOW_SINGULAR = 1,       /* a solve met an exactly singular matrix */
     SYMFLOW_OUTSIDE_DOMAIN = 2, /* I - S'CS is not positive definite: the normaliser diverges */
-    SYMFLOW_RAISED = 3          /* a Python callback raised; the exception is set */
+    SYMFLOW_RAISED = 3,         /* a Python callback raised; the exception is set */
+    SYMFLOW_NOT_CONVERGED = 4   /* an iteration did not reach its stopping rule */
 };
 
 /* The table of linear algebra that a kernel may call: equal bits for any number of threads. */
