@@ -72,6 +72,14 @@ class ClosureUndecided(InputError):
     """Neither a closure nor a proof that there is none was found."""
 
 
+class NoGaussianLaws(ClosureUndecided):
+    """Tokens live where no Gaussian law does, on the sphere; ask for the system of tokens instead."""
+
+
+class NoTokenFlow(InputError):
+    """A model without a deterministic system of n tokens; the message says why and what there is instead."""
+
+
 class NormaliserDiverges(InputError):
     """``∫exp(s(x,y))dμ(y) = ∞``: λ_max(Σ^{1/2}CΣ^{1/2}) ≥ 1; ``value`` is that eigenvalue."""
 

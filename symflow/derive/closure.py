@@ -32,7 +32,7 @@ from symflow.derive.velocity.record import (
     finite_normaliser,
     running_sum,
 )
-from symflow.errors import ClosureUndecided, InputError
+from symflow.errors import ClosureUndecided, InputError, NoGaussianLaws
 from symflow.flow import Chain, CovarianceStructure, Flow
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Head, Statement
@@ -76,6 +76,8 @@ def gaussian_closure(model: AttentionModel, given: Iterable[str] | None = None) 
         If it is proved that Gaussians do not stay Gaussian; ``witness`` is the exact evidence.
     ClosureUndecided
         If neither a closure nor a proof that there is none was found.
+    NoGaussianLaws
+        On the sphere.
     InputError
         If it is not a model, two symbols have one name, or a parameter is unknown or missing.
 
@@ -92,6 +94,11 @@ def gaussian_closure(model: AttentionModel, given: Iterable[str] | None = None) 
     if not isinstance(model, AttentionModel):
         raise InputError(f"model must be an attention model such as Softmax(), got {model!r}")
     statement = model.statement(given)
+    if statement.space != "euclidean":
+        raise NoGaussianLaws(
+            f"{statement.name}: a Gaussian does not live on the sphere; use token_flow for tokens on it, "
+            "or space='euclidean'"
+        )
     d = statement.dimensions[0]
     alpha, sigma = vector("alpha", d), matrix("Sigma", d, d)
     _refuse_equal_names(statement, alpha, sigma)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, MatrixSymbol, S, Symbol
+from sympy import Expr, MatrixSymbol, S, Symbol, exp
 
 from symflow.errors import InputError
+from symflow.flow import SCORE
 
 #: How the weights of a head are normalised.
 NORMALISATIONS = ("softmax", "sinkhorn", "none")
+#: The usual weight of a score.
+EXPONENTIAL = exp(SCORE)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Head:
         A scalar free of x and y: the sign of the attention, and 1/ε for Sinkhorn.
     family : Family or None
         Where the term is summed over heads.
+    weight : Expr
+        k in the symbol :data:`~symflow.flow.SCORE` of the score.
     """
 
     score: Expr
@@ -64,6 +69,7 @@ class Head:
     normalise: str
     prefactor: Expr = S.One
     family: Family | None = None
+    weight: Expr = EXPONENTIAL
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,8 @@ class Statement:
         Citation key and equation.
     positions : Positions or None
         Present for causal masks.
+    space : str
+        ``"euclidean"``, or ``"sphere"``: there the velocity is :math:`P_x\Gamma_\mu(x)`, P_x = I − xxᵀ.
     """
 
     name: str
@@ -105,6 +113,7 @@ class Statement:
     dimensions: tuple[Symbol, ...]
     reference: str
     positions: Positions | None = None
+    space: str = "euclidean"
 
     @property
     def head(self) -> Head:

@@ -6,6 +6,7 @@ What builds expressions is imported where one is built: a model whose kernel exi
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -24,6 +25,10 @@ Shapes = Mapping[str, tuple[str, ...]]
 NO_SHAPES: Shapes = MappingProxyType({})
 #: Name of the leading axis of parameters that every head has of its own.
 FAMILY = "H"
+#: Where tokens live.
+SPACES = ("euclidean", "sphere")
+#: Matrices that are the identity where tokens live on the sphere and no value is given.
+IDENTITIES = ("Q", "K", "V")
 FEED_FORWARD: Shapes = MappingProxyType({"W": ("d", "d"), "c": ("d",)})
 
 #: Scalars that kernels carry as arguments: the first two always, the third where there is noise.
@@ -46,7 +51,8 @@ class AttentionModel:
     temperature : int, float, str or SymPy expression, default 1
         Temperature, > 0.
     space : str, default "euclidean"
-        Where tokens live; this version has Gaussians on ℝᵈ only.
+        Where tokens live: ``"euclidean"`` is ℝᵈ; on the unit ``"sphere"`` the velocity is projected by
+        P_x = I − xxᵀ, and Q, K and V that are not given are the identity.
     sign : int, default 1
         Factor 1, 0 or −1 of the attention term.
     feed_forward : bool, default False
@@ -81,8 +87,8 @@ class AttentionModel:
     reference = ""
 
     def __post_init__(self) -> None:
-        if self.space != "euclidean":
-            raise InputError(f"space = {self.space!r} is not available; use space='euclidean'")
+        if self.space not in SPACES:
+            raise InputError(f"space = {self.space!r} is unknown; use 'euclidean' or 'sphere'")
         if not self.name.isprintable() or set(self.name) & set('/\\"'):
             raise InputError(
                 f"name = {self.name!r} becomes part of file names and generated code; "
@@ -122,10 +128,11 @@ class AttentionModel:
         return _depends_on_product_only(self.score, _freeze(self.parameters), _freeze(self.biases))
 
     def parametrisations(self) -> tuple[frozenset[str], ...]:
-        """Every set of parameter names that selects a kernel of its own."""
-        bare = [frozenset(self.parameters)]
+        """Every set of parameter names that selects a kernel of its own; the default comes first."""
+        full = [frozenset(self.parameters)]
         if self.accepts_product():
-            bare.insert(0, frozenset(self.parameters) - {"Q", "K"} | {"A"})
+            full.insert(0, frozenset(self.parameters) - {"Q", "K"} | {"A"})
+        bare = list(dict.fromkeys(names - left for names in full for left in _subsets(self._optional)))
         affine = [names | frozenset(self.biases) for names in bare] if self.biases else []
         return tuple(names | frozenset(self._layer) for names in (*bare, *affine))
 
@@ -134,6 +141,14 @@ class AttentionModel:
         """Shapes of the parameters of the feed-forward layer."""
         return FEED_FORWARD if self.feed_forward else NO_SHAPES
 
+    @property
+    def _optional(self) -> tuple[str, ...]:
+        """Matrices that need not be given, because they are the identity then."""
+        if self.space == "euclidean":
+            return ()
+        axes = {name: [size for size in shape if size != FAMILY] for name, shape in self.parameters.items()}
+        return tuple(name for name in IDENTITIES if len(axes.get(name, ())) == 2)
+
     def statement(self, given: Iterable[str] | None = None) -> Statement:
         """Return the definition at symbolic size for the parameters that are given.
 
@@ -141,7 +156,8 @@ class AttentionModel:
         ----------
         given : iterable of str, optional
             Names of the parameters that will receive values; by default A and V where A = KᵀQ
-            determines the score, else every parameter, and no biases.
+            determines the score, else every parameter, and no biases. On the sphere Q, K and V may be
+            left out, ``frozenset()`` for all of them.
 
         Raises
         ------
@@ -149,13 +165,12 @@ class AttentionModel:
             If a name is unknown or missing, or if A is given where it is not enough.
         """
         from symflow.algebra.grammar import parse
+        from symflow.flow import SCORE
         from symflow.models.statement import Head, Statement
 
         names = self.parametrisations()[0] if given is None else frozenset(given)
         self._refuse_unusable(names)
-        product = self._gives_product(names)
-        with_biases = bool(names & frozenset(self.biases))
-        symbols = self._symbols(product, with_biases)
+        symbols = self._symbols(names)
         x, y = vector("x", dimension("d")), vector("y", dimension("d"))
         scope = {**symbols, "x": x, "y": y}
         parameters = tuple(s for s in dict.fromkeys(symbols.values()) if s.is_symbol)
@@ -170,9 +185,10 @@ class AttentionModel:
             normalise=self.normalise,
             prefactor=self._factor(),
             family=self._family(symbols),
+            weight=parse(self.kernel, {"s": SCORE}),
         )
         return Statement(
-            name=self._label(product, with_biases),
+            name=self._label(names),
             heads=(head,),
             background=self._background(scope),
             diffusion=self.noise,
@@ -181,6 +197,7 @@ class AttentionModel:
             parameters=(*parameters, *self._free_scalars()),
             dimensions=_sizes(parameters, head.family),
             reference=self.reference,
+            space=self.space,
         )
 
     def _family(self, symbols: Mapping[str, Any]) -> Family | None:
@@ -205,11 +222,11 @@ class AttentionModel:
         texts = [self.output] * bool(self.output) + ["W*x + c"] * self.feed_forward
         return MatAdd(ZeroMatrix(dimension("d"), 1), *(parse(text, scope) for text in texts)).doit()
 
-    def _label(self, product: bool, with_biases: bool) -> str:
-        form = "A" if product else "QK" if {"Q", "K"} <= set(self.parameters) else ""
+    def _label(self, names: frozenset[str]) -> str:
         marks: dict[str, object] = {
-            form: form,
-            "affine": with_biases,
+            "sphere": self.space == "sphere",
+            (form := self._form(names)): form,
+            "affine": bool(names & frozenset(self.biases)),
             "repulsive": self.sign == -1,
             "off": self.sign == 0,
             "layer": self.feed_forward,
@@ -217,18 +234,24 @@ class AttentionModel:
         }
         return "-".join((self.name, *(mark for mark, present in marks.items() if present)))
 
-    def _symbols(self, product: bool, with_biases: bool) -> dict[str, Any]:
+    def _form(self, names: frozenset[str]) -> str:
+        """Return which matrices tell the parametrisation from the others."""
+        product = "A" if self._gives_product(names) else ""
+        if self._optional:
+            return product + "".join(name for name in self._optional if name in names)
+        return product or ("QK" if {"Q", "K"} <= set(self.parameters) else "")
+
+    def _symbols(self, names: frozenset[str]) -> dict[str, Any]:
         """Map every name of the declared texts to its symbol, to I, or to zero."""
-        inner = {"k": "d"} if product else {}
-        shapes = {
-            name: tuple(inner.get(size, size) for size in shape)
-            for name, shape in (*self.parameters.items(), *self.biases.items(), *self._layer.items())
-        }
+        declared = {**self.parameters, **self.biases, **self._layer}
+        replaced = {"Q": "A", "K": None} if self._gives_product(names) else {}
+        replaced |= {name: None for name in self._optional if name not in (names | replaced.keys())}
+        equal = _equal_sizes(declared[name] for name in replaced)
+        shapes = {name: tuple(equal.get(size, size) for size in shape) for name, shape in declared.items()}
         symbols: dict[str, Any] = {name: _symbol(name, shape) for name, shape in shapes.items()}
-        if product:
-            d = dimension("d")
-            symbols |= {"Q": matrix("A", d, d), "K": Identity(d)}
-        if not with_biases:
+        for name, product in replaced.items():
+            symbols[name] = _symbol(product, shapes[name]) if product else Identity(symbols[name].rows)
+        if not names & frozenset(self.biases):
             symbols |= {name: ZeroMatrix(*symbols[name].shape) for name in self.biases}
         return symbols
 
@@ -254,7 +277,7 @@ class AttentionModel:
         product = self._gives_product(names)
         if product:
             self._refuse_product(names)
-        required = {*self.parameters, *self._layer} - ({"Q", "K"} if product else set())
+        required = {*self.parameters, *self._layer} - ({"Q", "K"} if product else set()) - {*self._optional}
         missing = [name for name in (*self.parameters, *self._layer) if name in required - names]
         if missing:
             choice = (
@@ -272,6 +295,26 @@ class AttentionModel:
                 f"parameter 'A' is not enough for {self.name}: its score is not a function of KᵀQ; "
                 f"give {', '.join(self.parameters)}"
             )
+
+
+def _subsets(names: tuple[str, ...]) -> Iterable[frozenset[str]]:
+    """Return every subset, the smallest first."""
+    return (
+        frozenset(chosen)
+        for count in range(len(names) + 1)
+        for chosen in itertools.combinations(names, count)
+    )
+
+
+def _equal_sizes(shapes: Iterable[tuple[str, ...]]) -> dict[str, str]:
+    """Return what a size becomes where matrices of these shapes are square; ``d`` stays."""
+    equal: dict[str, str] = {}
+    for shape in shapes:
+        rows, cols = (equal.get(size, size) for size in shape if size != FAMILY)
+        kept, gone = (rows, cols) if rows == "d" else (cols, rows)
+        if kept != gone:
+            equal = {size: kept if other == gone else other for size, other in equal.items()} | {gone: kept}
+    return equal
 
 
 def _suggestion(name: str, known: list[str]) -> str:

@@ -64,6 +64,8 @@ class Masked(AttentionModel):
             raise InputError(
                 f"sink = {self.sink!r} must be a number in [0, 1), the mass at the first position"
             )
+        if self.space not in ("euclidean", self.model.space):
+            raise InputError(f"space = {self.space!r} belongs to the model; give it to {self.model.name}")
         for name in (*_LINES, *_SCALARS):
             object.__setattr__(self, name, getattr(self.model, name))
         object.__setattr__(self, "name", f"masked-{self.model.name}")

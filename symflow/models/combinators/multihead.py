@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from symflow.models.combinators.masked import Masked
 from symflow.models.combinators.unlike import UnlikeHeads, are_unlike
 
 if TYPE_CHECKING:
-    from symflow.models.statement import Statement
+    from symflow.models.statement import Family, Statement
 
 #: What is copied from the head.
 _LINES = ("score", "kernel", "output", "prefactor", "normalise", "reference")
@@ -77,6 +77,9 @@ class MultiHead(AttentionModel):
             object.__setattr__(self, line, getattr(head, line))
         object.__setattr__(self, "beta", head.beta)
         object.__setattr__(self, "temperature", head.temperature)
+        if self.space != head.space and self.space != "euclidean":
+            raise InputError(f"space = {self.space!r} belongs to the heads; give it to them")
+        object.__setattr__(self, "space", head.space)
         object.__setattr__(self, "name", f"multihead-{head.name}")
         object.__setattr__(self, "title", f"{head.title} with several heads")
         object.__setattr__(self, "value", f"W*({head.value})" if self.projected else head.value)
@@ -112,7 +115,7 @@ class MultiHead(AttentionModel):
 
     def parametrisations(self) -> tuple[frozenset[str], ...]:
         """Every set of parameter names that selects a kernel of its own."""
-        own = super().parametrisations()
+        own = tuple(names for names in super().parametrisations() if any(map(self._is_stacked, names)))
         if self.projected or not self._can_be_projected:
             return own
         return (*own, *replace(self, projected=True).parametrisations())
@@ -124,9 +127,13 @@ class MultiHead(AttentionModel):
             return replace(self, projected=True).statement(names)
         return super().statement(names)
 
-    def _label(self, product: bool, with_biases: bool) -> str:
-        label = super()._label(product, with_biases)
+    def _label(self, names: frozenset[str]) -> str:
+        label = super()._label(names)
         return f"{label}-W" if self.projected else label
+
+    def _is_stacked(self, name: str) -> bool:
+        """Whether every head has this parameter of its own."""
+        return name == "A" or {**self.parameters, **self.biases}.get(name, ())[:1] == (FAMILY,)
 
     @property
     def _can_be_projected(self) -> bool:
@@ -141,6 +148,16 @@ class MultiHead(AttentionModel):
             inner |= {"W": ("d", "m")} if "V" in shapes else {}
         shared = {name for name, shape in inner.items() if not shape} | {"bo"}
         return {name: shape if name in shared else (FAMILY, *shape) for name, shape in inner.items()}
+
+    def _family(self, symbols: Mapping[str, Any]) -> Family | None:
+        """Return which symbols stand for one of several heads."""
+        family = super()._family(symbols)
+        if family is None:
+            raise InputError(
+                f"{self.name} needs one of its matrices at least: their leading axis says how many heads "
+                "there are; give V, for example as a stack of identities"
+            )
+        return family
 
 
 def _refuse_unusable_head(model: Any, where: str) -> None:

@@ -62,8 +62,10 @@ class UnlikeHeads(AttentionModel):
             for name in _SHARED:
                 if getattr(head, name) != getattr(first, name):
                     raise InputError(
-                        f"heads[{index}] has another {name} than heads[0]; heads share their scale"
+                        f"heads[{index}] has another {name} than heads[0]; heads share scale and space"
                     )
+        if self.space not in ("euclidean", first.space):
+            raise InputError(f"space = {self.space!r} belongs to the heads; give it to them")
         for name in _SHARED:
             object.__setattr__(self, name, getattr(first, name))
         joined = {
@@ -99,7 +101,7 @@ class UnlikeHeads(AttentionModel):
         """Return the definition: the heads one after the other."""
         from symflow.models.statement import Statement
 
-        names = self.parametrisations()[0] if given is None else frozenset(given)
+        names = self._default() if given is None else frozenset(given)
         self._refuse_unnumbered(names)
         parts = [self._part(i, head, names) for i, head in enumerate(self.heads, 1)]
         layer = self._layer_symbols(names)
@@ -123,7 +125,13 @@ class UnlikeHeads(AttentionModel):
             ),
             dimensions=tuple(sizes),
             reference=self.reference,
+            space=self.space,
         )
+
+    def _default(self) -> frozenset[str]:
+        """Return the first parametrisation; there are many more than heads."""
+        chosen = [f"{name}_{i}" for i, h in enumerate(self.heads, 1) for name in h.parametrisations()[0]]
+        return frozenset((*chosen, *self._layer))
 
     def _marks(self) -> list[str]:
         marks = {"repulsive": self.sign == -1, "off": self.sign == 0, "layer": self.feed_forward}
