@@ -2,6 +2,7 @@
 
 =====================  ============================================================================
 `verdict`              :class:`Verdict`: proved, refuted, undecided or supported
+`measurement`          :class:`Measurement`: estimates with standard errors, from a seed
 `certificate`          the schema, reading and writing
 `recheck`              the independent re-check
 `propositions/`        what a claim id says, computed from the statement that a certificate stores
@@ -13,7 +14,19 @@
 
 from symflow.certify.certificate import Certificate
 from symflow.certify.lemmas import LEMMAS, Lemma
+from symflow.certify.measurement import Criterion, Estimate, Measurement
 from symflow.certify.recheck import Replay, kinds, replay
 from symflow.certify.verdict import Verdict
 
-__all__ = ["LEMMAS", "Certificate", "Lemma", "Replay", "Verdict", "kinds", "replay"]
+__all__ = [
+    "LEMMAS",
+    "Certificate",
+    "Criterion",
+    "Estimate",
+    "Lemma",
+    "Measurement",
+    "Replay",
+    "Verdict",
+    "kinds",
+    "replay",
+]

@@ -114,14 +114,7 @@ class Certificate:
             If the file cannot be read or does not follow the schema, or if it holds a verdict that disagrees
             with its certificate.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise CertificateError(f"certificate {str(path)!r} cannot be read: {error}") from error
-        try:
-            record = load_json(text)
-        except CertificateError as error:
-            raise CertificateError(f"certificate {str(path)!r}: {error}") from error
+        record = read_file(path)
         if not isinstance(record, dict) or "format" in record or not record.get("certificate"):
             return cls.from_record(record)
         certificate = cls.from_record(record["certificate"])
@@ -136,14 +129,27 @@ class Certificate:
 
 def software() -> dict[str, str]:
     """Return the versions that are written into new certificates."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in ("symflow", "sympy")}}
+    return {"python": platform.python_version(), **{name: version_of(name) for name in ("symflow", "sympy")}}
 
 
-def _version(name: str) -> str:
+def version_of(name: str) -> str:
+    """Return the version of an installed distribution, or "source"."""
     try:
         return str(metadata.version(name))
     except metadata.PackageNotFoundError:  # run from a source tree
         return "source"
+
+
+def read_file(path: str | Path) -> Any:
+    """Return the data of a JSON file; raises `CertificateError` with its name where there is none."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CertificateError(f"certificate {str(path)!r} cannot be read: {error}") from error
+    try:
+        return load_json(text)
+    except CertificateError as error:
+        raise CertificateError(f"certificate {str(path)!r}: {error}") from error
 
 
 def load_json(text: str) -> Any:

@@ -8,6 +8,7 @@ from symflow.certify.lemmas import LEMMAS
 from symflow.derive.tex import tex_escape
 
 if TYPE_CHECKING:
+    from symflow.certify.measurement import Estimate, Measurement
     from symflow.certify.verdict import Verdict
 
 
@@ -22,11 +23,33 @@ def verdict_latex(verdict: Verdict) -> str:
         lines.append(rf"Witness: {tex_escape(str(verdict.witness))}.")
     if verdict.method:
         lines.append(rf"Method: {tex_escape(verdict.method)}.")
+    if verdict.measurement is not None:
+        lines += _measured(verdict.measurement)
     if verdict.assumes:
         lines += ["It rests on", r"\begin{description}"]
         lines += [_item(name) for name in verdict.assumes]
         lines.append(r"\end{description}")
     return "\n".join(lines) + "\n"
+
+
+def _measured(measurement: Measurement) -> list[str]:
+    """Return what was measured, each estimate with its standard error and what it has to satisfy."""
+    listed = measurement.sizes.items()
+    sizes = ", ".join(rf"\texttt{{{tex_escape(name)}}} = {size:g}" for name, size in listed)
+    head = f"Measured with the seed {measurement.seed}" + (f" and {sizes}:" if sizes else ":")
+    items = [r"\item " + _estimate(estimate) for estimate in measurement.estimates]
+    return [head, r"\begin{itemize}", *items, r"\end{itemize}"]
+
+
+def _estimate(estimate: Estimate) -> str:
+    value, error = (_number(text) for text in estimate.digits)
+    required = f"{estimate.replicates} replicates, required {estimate.criterion}"
+    return rf"{tex_escape(estimate.quantity)}: ${value} \pm {error}$ ({tex_escape(required)})."
+
+
+def _number(text: str) -> str:
+    mantissa, _, exponent = text.partition("e")
+    return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
 def _item(name: str) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symflow.certify.certificate import VERDICT_KEYS, Certificate, load_json
-from symflow.certify.recheck import replay
+from symflow.certify.measurement import Measurement
+from symflow.certify.recheck import Replay, replay
 from symflow.errors import CertificateError, Undecided
 
 STATUSES = ("proved", "refuted", "undecided", "supported")
-_KEYS = ("claim", "status", "scope", "assumes", "method", "reason", "witness", "certificate")
+_KEYS = ("claim", "status", "scope", "assumes", "method", "reason", "witness", "certificate", "measurement")
+#: Repeats an experiment from the seed and the sizes of its measurement.
+Rerun = Callable[[Measurement], Measurement]
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,13 @@ class Verdict:
     witness : object
         The exact evidence of a refutation, or None.
     certificate : Certificate or None
-        The proof object; present for *proved* and *refuted*.
+        The proof object; present for *proved* and *refuted*. For *supported* it may prove what the
+        measurement compares with, under an id of its own.
+    measurement : Measurement or None
+        Present for *supported*; for *undecided* where an experiment did not find what the claim says.
+    rerun : callable or None
+        Repeats the experiment of a measurement. It is not part of the text of a verdict; what
+        :func:`symflow.check` returns has it, and :func:`symflow.claims.read_verdict` attaches it.
 
     Examples
     --------
@@ -64,16 +73,72 @@ class Verdict:
     reason: str = ""
     witness: Any = None
     certificate: Certificate | None = None
+    measurement: Measurement | None = None
+    rerun: Rerun | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
             raise CertificateError(f"status {self.status!r} is unknown; use {', '.join(STATUSES)}")
-        if (self.certificate is None) == (self.status in ("proved", "refuted")):
-            need = "needs a certificate" if self.certificate is None else "has no certificate"
-            raise CertificateError(f"a verdict that is {self.status} {need}")
-        for key in VERDICT_KEYS if self.certificate else ():
+        decided = self.status in ("proved", "refuted")
+        if decided and self.certificate is None:
+            raise CertificateError(f"a verdict that is {self.status} needs a certificate")
+        if self.certificate is not None and self.status == "undecided":
+            raise CertificateError("a verdict that is undecided has no certificate")
+        for key in VERDICT_KEYS if decided else ():
             if getattr(self, key) != getattr(self.certificate, key):
                 raise CertificateError(f"the verdict has another {key!r} than its certificate")
+        self._check_measurement()
+
+    def _check_measurement(self) -> None:
+        """Refuse a measurement where there can be none, one that is missing, and one that says otherwise."""
+        if self.measurement is None:
+            if self.status == "supported":
+                raise CertificateError("a verdict that is supported needs a measurement")
+            return
+        if self.status not in ("supported", "undecided"):
+            raise CertificateError(f"a verdict that is {self.status} has no measurement")
+        for key in ("claim", "scope"):
+            if getattr(self, key) != getattr(self.measurement, key):
+                raise CertificateError(f"the verdict has another {key!r} than its measurement")
+        if self.measurement.met != (self.status == "supported"):
+            raise CertificateError(f"the verdict is {self.status}, but its measurement says otherwise")
+        if self.assumes != (self.certificate.assumes if self.certificate else ()):
+            raise CertificateError("the verdict has another 'assumes' than its certificate")
+
+    @classmethod
+    def from_measurement(
+        cls,
+        measurement: Measurement,
+        rerun: Rerun | None = None,
+        *,
+        method: str = "measurement",
+        certificate: Certificate | None = None,
+    ) -> Verdict:
+        """Return *supported*, or *undecided* where the measurement does not meet its criteria.
+
+        Parameters
+        ----------
+        measurement : Measurement
+        rerun : callable, optional
+            Repeats the experiment.
+        method : str
+            How it was measured.
+        certificate : Certificate, optional
+            Proof of what the measurement compares with (it is not replayed here).
+        """
+        unmet = [str(estimate) for estimate in measurement.estimates if not estimate.met]
+        held = None if unmet else certificate
+        return cls(
+            claim=measurement.claim,
+            status="undecided" if unmet else "supported",
+            scope=measurement.scope,
+            assumes=held.assumes if held else (),
+            method=method,
+            reason="; ".join(unmet),
+            certificate=held,
+            measurement=measurement,
+            rerun=rerun,
+        )
 
     @classmethod
     def from_certificate(cls, certificate: Certificate, witness: Any = None) -> Verdict:
@@ -101,23 +166,41 @@ class Verdict:
         return f"<Verdict {self.claim}: {self.status}{', ' + shown if shown else ''}>"
 
     def replay(self) -> bool:
-        """Whether the certificate proves exactly this verdict, re-derived from nothing else.
+        """Whether the certificate proves exactly this verdict, or the experiment gives it again.
+
+        A *supported* verdict repeats its experiment from the seed and compares each estimate with the
+        standard error; a certificate that comes with it is re-derived too.
 
         Raises
         ------
         Undecided
-            If there is no certificate.
+            If there is neither a certificate nor a measurement, or nobody who can repeat the experiment.
         """
-        if self.certificate is None:
-            raise Undecided(f"{self.claim} is {self.status}: there is no certificate to replay")
-        outcome = replay(self.certificate)
+        outcome = self.recheck()
+        if self.measurement is not None or self.certificate is None:
+            return outcome.accepted
         return outcome.accepted and self == Verdict.from_certificate(self.certificate, outcome.witness)
+
+    def recheck(self) -> Replay:
+        """Return what a replay saw, line by line; raises `Undecided` as :meth:`replay`."""
+        if self.certificate is None and self.measurement is None:
+            raise Undecided(f"{self.claim} is {self.status}: there is no certificate to replay")
+        proof = replay(self.certificate) if self.certificate else Replay(True)
+        if self.measurement is None or not proof.accepted:
+            return proof
+        if self.rerun is None:
+            raise Undecided(
+                f"{self.claim} rests on a measurement, and how to repeat it is not part of the text; "
+                "read the verdict with symflow.claims.read_verdict"
+            )
+        outcome = self.measurement.replay(self.rerun)
+        return replace(outcome, lines=(*proof.lines, *outcome.lines), assumes=proof.assumes)
 
     def to_record(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
-        record = {key: getattr(self, key) for key in _KEYS}
-        stored = self.certificate.to_record() if self.certificate else None
-        return record | {"assumes": list(self.assumes), "certificate": stored}
+        record = {key: getattr(self, key) for key in _KEYS} | {"assumes": list(self.assumes)}
+        stored = {"certificate": self.certificate, "measurement": self.measurement}
+        return record | {key: value and value.to_record() for key, value in stored.items()}
 
     def to_json(self, indent: int | None = 1) -> str:
         """Return the verdict with its certificate as JSON text."""
@@ -132,20 +215,29 @@ class Verdict:
         CertificateError
             If the text is not JSON, does not follow the schema, or disagrees with its certificate.
         """
-        record = load_json(text)
+        return cls.from_record(load_json(text))
+
+    @classmethod
+    def from_record(cls, record: Any) -> Verdict:
+        """Read a verdict from plain data; raises `CertificateError` as :meth:`from_json`."""
         if not isinstance(record, Mapping) or set(record) != set(_KEYS):
             raise CertificateError(f"a verdict is an object with the keys {', '.join(_KEYS)}")
         for key in ("claim", "status", "scope", "method", "reason"):
             if not isinstance(record[key], str):
                 raise CertificateError(f"verdict: {key!r} must be text")
-        assumes, stored = record["assumes"], record["certificate"]
+        assumes = record["assumes"]
         if not isinstance(assumes, list) or not all(isinstance(name, str) for name in assumes):
             raise CertificateError("verdict: 'assumes' must be a list of names of lemmas")
-        certificate = None if stored is None else Certificate.from_record(stored)
-        return cls(**{**record, "assumes": tuple(assumes), "certificate": certificate})
+        proof, measured = record["certificate"], record["measurement"]
+        read: dict[str, Any] = {
+            "assumes": tuple(assumes),
+            "certificate": None if proof is None else Certificate.from_record(proof),
+            "measurement": None if measured is None else Measurement.from_record(measured),
+        }
+        return cls(**{**record, **read})
 
     def to_latex(self) -> str:
-        """Return a LaTeX fragment: the claim, what it holds for, and the lemmas it rests on."""
+        """Return a LaTeX fragment: the claim, what it holds for, measured numbers, the lemmas it rests on."""
         from symflow.certify.latex import verdict_latex
 
         return verdict_latex(self)

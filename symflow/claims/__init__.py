@@ -9,14 +9,17 @@ import difflib
 import functools
 import importlib
 import pkgutil
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from symflow.certify.certificate import read_file
 from symflow.certify.verdict import Verdict
 from symflow.claims.claim import Claim, Deadline, wrong_arguments
 from symflow.claims.table import ClaimRow, render_claims, rows
 from symflow.errors import InputError, Undecided
 
-__all__ = ["Claim", "ClaimRow", "check", "claim", "claims", "claims_table", "render_claims"]
+__all__ = ["Claim", "ClaimRow", "check", "claim", "claims", "claims_table", "read_verdict", "render_claims"]
 
 
 @functools.cache
@@ -95,6 +98,25 @@ def check(name: str, *args: Any, max_wall_time: float | None = None) -> Verdict:
         return entry.decide(*args, deadline=Deadline(max_wall_time))
     except Undecided as stopped:
         return Verdict(entry.id, "undecided", method=entry.method, reason=str(stopped))
+
+
+def read_verdict(path: str | Path) -> Verdict:
+    """Read a verdict from a file, with the experiment that repeats its measurement if it has one.
+
+    Raises
+    ------
+    CertificateError
+        If the file cannot be read or does not follow the schema.
+    InputError
+        If its measurement is for a claim that nothing is measured for.
+    """
+    verdict = Verdict.from_record(read_file(path))
+    if verdict.measurement is None:
+        return verdict
+    experiment = claim(verdict.claim).experiment
+    if experiment is None:
+        raise InputError(f"{str(path)!r} holds a measurement for {verdict.claim}, which is not measured")
+    return replace(verdict, rerun=experiment.repeat)
 
 
 def claims_table() -> tuple[ClaimRow, ...]:

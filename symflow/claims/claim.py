@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symflow.certify.verdict import Verdict
 from symflow.errors import InputError, Undecided
+
+if TYPE_CHECKING:
+    from symflow.claims.measuring import Experiment
 
 
 class Deadline:
@@ -67,6 +70,8 @@ class Claim:
         ``decide(*args, deadline=Deadline)`` returns the verdict.
     arguments : tuple of str
         Names of the positional arguments, for messages; a trailing ``?`` marks an optional one.
+    experiment : Experiment or None
+        What is measured, for a claim that only a measurement can support.
     """
 
     id: str
@@ -79,10 +84,11 @@ class Claim:
     reference: str
     decide: Callable[..., Verdict]
     arguments: tuple[str, ...] = ()
+    experiment: Experiment | None = None
 
     @property
     def replay_command(self) -> str:
-        """The shell commands that decide the claim and re-check its certificate."""
+        """The shell commands that decide the claim and re-check its certificate or measurement."""
         model = " MODEL" if "model" in self.arguments else ""
         name = self.id.replace("/", "-")
         return f"symflow check {self.id}{model} --certificate {name}.json && symflow replay {name}.json"
@@ -92,7 +98,10 @@ class Claim:
         """What kind of evidence stands behind the documented status."""
         if self.documented == "proved":
             return f"certificate ({self.method})"
-        return "counterexample in the certificate" if self.documented == "refuted" else "measurement"
+        if self.documented == "refuted":
+            return "counterexample in the certificate"
+        proof = self.experiment is not None and self.experiment.prove is not None
+        return "measurement with standard errors" + (", against proved constants" if proof else "")
 
 
 def wrong_arguments(claim: Claim, given: tuple[Any, ...]) -> InputError:

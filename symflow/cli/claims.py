@@ -69,9 +69,7 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
     )
     with progress(f"checking {claim}"):
         verdict = decide(claim, *arguments)
-    written = certificate if certificate and verdict.certificate else None
-    if written and verdict.certificate:
-        verdict.certificate.save(written)
+    written = certificate if certificate and _save_evidence(verdict, certificate) else None
     if as_json:
         subject = {
             "model": name,
@@ -87,6 +85,15 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
     return 0 if verdict.status in ("proved", "supported") or verdict.status == documented else 1
 
 
+def _save_evidence(verdict: Verdict, path: Path) -> bool:
+    """Write the certificate, or a verdict that rests on a measurement, and return whether there was any."""
+    if verdict.measurement is not None:
+        path.write_text(verdict.to_json() + "\n", encoding="utf-8")
+    elif verdict.certificate is not None:
+        verdict.certificate.save(path)
+    return verdict.measurement is not None or verdict.certificate is not None
+
+
 def _print_verdict(out: Console, verdict: Verdict, model: str | None) -> None:
     from rich.markup import escape
 
@@ -97,6 +104,8 @@ def _print_verdict(out: Console, verdict: Verdict, model: str | None) -> None:
             out.print(indented(label, text))
     if verdict.witness is not None:
         out.print(indented("witness", str(verdict.witness)))
+    for estimate in verdict.measurement.estimates if verdict.measurement else ():
+        out.print(indented("measured", str(estimate)))
     _print_lemmas(out, verdict.assumes)
 
 
@@ -118,13 +127,23 @@ def _say_where(asked: Path | None, written: Path | None) -> None:
 @click.argument("certificate", type=click.Path(path_type=Path))
 @json_option
 def replay(certificate: Path, as_json: bool) -> int:
-    """Derive a certificate again, from nothing but itself."""
+    """Derive a certificate again from nothing but itself, or repeat a measurement from its seed."""
     from symflow.certify import Certificate
     from symflow.certify import replay as rederive
+    from symflow.certify.certificate import read_file
 
-    stored = Certificate.load(certificate)
-    with progress(f"replaying {certificate}"):
-        outcome = rederive(stored)
+    record = read_file(certificate)
+    stored: Certificate | Verdict
+    if isinstance(record, dict) and record.get("measurement"):
+        from symflow.claims import read_verdict
+
+        stored = read_verdict(certificate)
+        with progress(f"repeating {certificate}"):
+            outcome = stored.recheck()
+    else:
+        stored = Certificate.load(certificate)
+        with progress(f"replaying {certificate}"):
+            outcome = rederive(stored)
     if as_json:
         print_json(
             {
@@ -142,7 +161,7 @@ def replay(certificate: Path, as_json: bool) -> int:
     return 0 if outcome.accepted else 1
 
 
-def _print_replay(out: Console, stored: Certificate, outcome: Replay) -> None:
+def _print_replay(out: Console, stored: Certificate | Verdict, outcome: Replay) -> None:
     """Print every line and, where they show the claim, what is shown, for which sizes, resting on what."""
     rows = table("line", "statement", "follows by")
     for line in outcome.lines:
