@@ -19,6 +19,7 @@ cdef extern from "symflow_abi.h" nogil:
         int (*cholesky)(ptrdiff_t, double *) noexcept nogil
         int (*sqrtm)(const symflow_linalg *, ptrdiff_t, double *, double *) noexcept nogil
         int (*sylvester)(const symflow_linalg *, ptrdiff_t, const double *, double *, double *) noexcept nogil
+        void (*parallel)(ptrdiff_t, void (*)(ptrdiff_t, void *) noexcept nogil, void *) noexcept nogil
 
     ctypedef struct symflow_call:
         const symflow_linalg *linalg

@@ -29,7 +29,7 @@ ctypedef void (*dgemm_t)(char *, char *, int *, int *, int *, double *, double *
                          double *, int *, double *, double *, int *) noexcept nogil
 
 cdef extern from "symflow_pool.h" nogil:
-    ctypedef void (*symflow_part)(ptrdiff_t part, void *job)
+    ctypedef void (*symflow_part)(ptrdiff_t part, void *job) noexcept nogil
     int symflow_pool_run(ptrdiff_t parts, symflow_part part, void *job, int threads)
 
 cdef dgemm_t _dgemm = NULL
@@ -433,6 +433,14 @@ cdef void _turn(ptrdiff_t rows, ptrdiff_t cols, double *f, double *mirror) noexc
             row[j] = 0.0
 
 
+cdef void _table_parallel(ptrdiff_t parts, symflow_part part, void *job) noexcept nogil:
+    cdef ptrdiff_t k
+    if _threads > 1 and parts > 1 and symflow_pool_run(parts, part, job, _threads):
+        return
+    for k in range(parts):
+        part(k, job)
+
+
 cdef symflow_linalg _TABLE
 _TABLE.gemm = _table_gemm
 _TABLE.shaped = _table_shaped
@@ -442,6 +450,7 @@ _TABLE.lu_solve = _table_lu_solve
 _TABLE.cholesky = _table_cholesky
 _TABLE.sqrtm = square_root
 _TABLE.sylvester = sylvester_root
+_TABLE.parallel = _table_parallel
 
 
 cdef const symflow_linalg *linalg_table() noexcept nogil:

@@ -38,6 +38,8 @@ typedef struct symflow_linalg {
     int (*sqrtm)(const struct symflow_linalg *la, ptrdiff_t n, double *a, double *work);
     /* e <- the X with rX + Xr = e, the eigenvalues of r right of 0; scratch and status as for sqrtm. */
     int (*sylvester)(const struct symflow_linalg *la, ptrdiff_t n, const double *r, double *e, double *work);
+    /* Run part(0 .. parts - 1, job), in any order and on several threads where some are free. */
+    void (*parallel)(ptrdiff_t parts, void (*part)(ptrdiff_t part, void *job), void *job);
 } symflow_linalg;
 
 /* One bound call: sizes, parameters (scalars as arrays of one), scratch. */

@@ -11,7 +11,11 @@
 #include <stddef.h>
 #include "symflow_abi.h"
 
-enum { SYMFLOW_MOST_PAIRINGS = 4, SYMFLOW_MOST_NUMBERS = 8 };
+enum {
+    SYMFLOW_MOST_PAIRINGS = 4,
+    SYMFLOW_MOST_NUMBERS = 8,
+    SYMFLOW_PAIRS_NARROW = 8 /* the largest widths that are kept in registers; wider ones go through tiles */
+};
 
 /* N_i: one; the sum of theta_j w_ij; or both marginals of exp(f_i + s_ij + g_j) are one. */
 enum { SYMFLOW_SUM = 0, SYMFLOW_SOFTMAX = 1, SYMFLOW_SINKHORN = 2 };
@@ -31,5 +35,15 @@ typedef struct symflow_pairs {
     double *work;
     const symflow_linalg *linalg;
 } symflow_pairs;
+
+/* Doubles of scratch for a term of so many pairings, of these widths, and of a feature of this width. */
+static inline ptrdiff_t symflow_pairs_work(ptrdiff_t n, ptrdiff_t pitch, int pairings, const ptrdiff_t *widths,
+                                           ptrdiff_t width)
+{
+    ptrdiff_t total = width;
+    (void)n;
+    for (int m = 0; m < pairings; ++m) total += widths[m];
+    return (2 * total + 8) * pitch;
+}
 
 #endif
