@@ -16,7 +16,7 @@ from symflow_ext.linalg import (
     threads,
     turn,
 )
-from symflow_ext.schedule import OPCODES, Function, Scheduled, Spline, Tape
+from symflow_ext.schedule import OPCODES, Exponential, Function, Scheduled, Spline, Tape
 from symflow_ext.stepper import REASONS, Stepper
 from symflow_ext.tableau import TABLEAUX, Tableau
 from symflow_ext.tables import interpolate
@@ -29,6 +29,7 @@ __all__ = [
     "STATUS",
     "TABLEAUX",
     "Call",
+    "Exponential",
     "Function",
     "PyCall",
     "Scheduled",

@@ -7,9 +7,10 @@ the caller is entered with the interpreter's lock.
 from libc.math cimport cos, cosh, erf, exp, fabs, fmax, fmin, log, pow, sin, sinh, sqrt, tan, tanh
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
-from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED, symflow_call, symflow_rhs
+from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED, symflow_call, symflow_linalg, symflow_rhs
 from symflow_ext.buffers cimport Reader
 from symflow_ext.call cimport Bound, Call
+from symflow_ext.linalg cimport linalg_table
 
 #: Instructions of a tape by name; ``const``, ``power`` read a number, the others do not.
 OPCODES = {
@@ -218,6 +219,97 @@ cdef class Function(Source):
 cdef int _write_function(const void *data, double t, double *out) except 3 with gil:
     """Enter Python; an exception stays pending and travels up as the status SYMFLOW_RAISED."""
     return (<Function>data).evaluate(t, out)
+
+
+cdef struct exponential:
+    ptrdiff_t rows, d
+    bint both
+    double *matrix
+    double *generator
+    double *scratch
+    const symflow_linalg *linalg
+
+
+cdef class Exponential(Source):
+    """``M e^{tV}``, or ``e^{tV'} M e^{tV}`` with the transpose V'.
+
+    Parameters
+    ----------
+    matrix : contiguous float64 array, (rows, d)
+        M; several stacked matrices are one with more rows unless both sides turn.
+    generator : contiguous float64 array, (d, d)
+        V.
+    both : bool
+        Whether M, then d x d, turns from both sides.
+    """
+
+    cdef exponential _turn
+
+    def __init__(self, matrix, generator, bint both):
+        cdef ptrdiff_t d = len(generator)
+        self.size = memoryview(matrix).nbytes // 8
+        if self.size % d or (both and self.size != d * d):
+            raise ValueError(f"a matrix of {self.size} numbers does not turn with a generator of size {d}")
+        self._turn.rows, self._turn.d, self._turn.both = self.size // d, d, both
+        self._turn.matrix = _copied(matrix, self.size, "matrix")
+        self._turn.generator = _copied(generator, d * d, "generator")
+        self._turn.scratch = <double *>malloc((3 * d * d + self.size) * sizeof(double))
+        if self._turn.scratch == NULL:
+            raise MemoryError()
+        self._turn.linalg = linalg_table()
+        self.write, self.data = _write_exponential, &self._turn
+
+    def __dealloc__(self):
+        free(self._turn.matrix)
+        free(self._turn.generator)
+        free(self._turn.scratch)
+
+
+cdef int _write_exponential(const void *data, double t, double *out) noexcept nogil:
+    cdef const exponential *turn = <const exponential *>data
+    cdef const symflow_linalg *la = turn.linalg
+    cdef ptrdiff_t d = turn.d
+    cdef double *flow = turn.scratch
+    cdef double *half = flow + 3 * d * d
+    _exponential(turn, t, flow)
+    if not turn.both:
+        la.gemm(0, 0, turn.rows, d, d, 1.0, turn.matrix, flow, 0.0, out)
+        return SYMFLOW_OK
+    la.gemm(0, 0, d, d, d, 1.0, turn.matrix, flow, 0.0, half)
+    la.gemm(1, 0, d, d, d, 1.0, flow, half, 0.0, out)
+    return SYMFLOW_OK
+
+
+cdef void _exponential(const exponential *turn, double t, double *flow) noexcept nogil:
+    """Write e^{tV}: the series of degree 16 at tV / 2^k of norm at most 1/2 errs by less than 1e-19."""
+    cdef ptrdiff_t i, j, d = turn.d, size = turn.d * turn.d
+    cdef double *step = flow + size
+    cdef double *product = step + size
+    cdef double largest = 0.0, row, scale = t
+    cdef int squarings = 0, k
+    for i in range(d):
+        row = 0.0
+        for j in range(d):
+            row += fabs(t * turn.generator[i * d + j])
+        largest = fmax(largest, row)
+    while largest > 0.5 and squarings < 1100:
+        largest *= 0.5
+        scale *= 0.5
+        squarings += 1
+    for i in range(size):
+        step[i] = scale * turn.generator[i]
+        flow[i] = 0.0
+    for i in range(d):
+        flow[i * d + i] = 1.0
+    for k in range(16, 0, -1):
+        turn.linalg.gemm(0, 0, d, d, d, 1.0 / k, step, flow, 0.0, product)
+        for i in range(size):
+            flow[i] = product[i]
+        for i in range(d):
+            flow[i * d + i] += 1.0
+    for k in range(squarings):
+        turn.linalg.gemm(0, 0, d, d, d, 1.0, flow, flow, 0.0, product)
+        memcpy(flow, product, size * sizeof(double))
 
 
 cdef double *_copied(values, ptrdiff_t count, str name) except NULL:

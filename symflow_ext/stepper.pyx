@@ -297,17 +297,17 @@ cdef class Stepper:
 
     cdef void _retract(self, double *y) noexcept nogil:
         """Move the rows of y onto the sphere; the order of a step stays what it is."""
-        cdef ptrdiff_t i, j, width = self._sphere
-        cdef double square
-        if width == 0:
-            return
-        for i in range(0, self._n, width):
-            square = 0.0
-            for j in range(i, i + width):
-                square += y[j] * y[j]
-            square = sqrt(square)
-            for j in range(i, i + width):
-                y[j] /= square
+        cdef ptrdiff_t j, width = self._sphere
+        cdef const double *end = y + self._n
+        cdef double norm
+        while width > 0 and y < end:
+            norm = 0.0
+            for j in range(width):
+                norm += y[j] * y[j]
+            norm = sqrt(norm)
+            for j in range(width):
+                y[j] /= norm
+            y += width
 
     cdef int _last_slope(self, double t_new) noexcept nogil:
         """Evaluate the slope at the new point, which also opens the next step."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from symflow.errors import BackendWarning
+from symflow.codegen.kernel import BACKENDS, Kernel
+from symflow.codegen.kernel import compile as compile_kernel
+from symflow.errors import BackendWarning, BuildError, InputError
 from symflow.integrate.checking import Array
 
 
@@ -28,8 +31,34 @@ def warn_without_runtime() -> None:
         "the compiled runtime of symflow is missing, steps run in Python; "
         "reinstall symflow with a C compiler on PATH",
         BackendWarning,
-        stacklevel=4,
+        stacklevel=6,
     )
+
+
+def compiled_for(
+    model: Any, backend: str, names: Iterable[str], steps: bool, what: str = "gaussian"
+) -> Kernel:
+    """Return the kernel of a model for a run, after checking that the runtime it asks for is there.
+
+    Parameters
+    ----------
+    model : AttentionModel
+    backend : str
+    names : iterable of str
+        Names of its parameters.
+    steps : bool
+        Whether the run takes its steps in the runtime.
+    what : str
+        ``"gaussian"`` or ``"tokens"``.
+    """
+    if backend not in BACKENDS:
+        raise InputError(f"backend {backend!r} is unknown; choose one of {', '.join(BACKENDS)}")
+    if runtime() is None:
+        if backend == "compiled":
+            raise BuildError("the compiled runtime is missing; reinstall symflow with a C compiler on PATH")
+        if steps:
+            warn_without_runtime()
+    return compile_kernel(model, backend, names)
 
 
 def covariances(factors: Array) -> Array:

@@ -13,7 +13,7 @@ from numpy.polynomial import chebyshev
 from symflow.errors import InputError
 from symflow.integrate.checking import Array
 from symflow.integrate.dense import Dense
-from symflow.integrate.layout import Layout, moments
+from symflow.integrate.layout import Layout
 from symflow.integrate.options import Event
 
 _DEGREE = 16
@@ -41,10 +41,11 @@ class EventFinder:
     Parameters
     ----------
     events : tuple of callable
-        ``event(t, mean, cov)`` with optional attributes ``terminal`` (bool, or how many zeros end the run)
-        and ``direction`` (> 0: only zeros at which it increases along the run; < 0: decreases).
+        ``event(t, *seen)``, what the layout shows: ``(t, mean, cov)`` or ``(t, x)``, with optional
+        attributes ``terminal`` (bool, or how many zeros end the run) and ``direction`` (> 0: only zeros at
+        which it increases along the run; < 0: decreases).
     layout : Layout
-        How the state holds mean and covariance.
+        How the state holds what an event sees.
     t0 : float
         Start of the run; a zero there is where the run begins, not an event.
     direction : float
@@ -75,11 +76,14 @@ class EventFinder:
                     return crossing.t  # an event need not be defined in the steps behind it
         return None
 
-    def moments(self, index: int) -> tuple[Array, Array]:
-        """Return means and covariances at the zeros of event ``index``."""
-        if not self.states[index]:
-            return np.empty((0, self.layout.d)), np.empty((0, self.layout.d, self.layout.d))
-        return moments(self.layout, np.stack(self.states[index]))
+    @property
+    def found(self) -> tuple[Array, ...]:
+        """The zeros of each event."""
+        return tuple(np.array(times) for times in self.times)
+
+    def seen(self, index: int) -> tuple[Array, ...]:
+        """Return what the layout shows at the zeros of event ``index``."""
+        return self.layout.seen(np.array(self.states[index]).reshape(-1, self.layout.size))
 
     def _record(self, crossing: Crossing, dense: Dense) -> bool:
         """Append a zero unless it is the last one again; tell whether it ends the run."""
@@ -105,10 +109,10 @@ class EventFinder:
         return [right if x >= 1.0 else left if x <= -1.0 else middle + radius * x for x in roots]
 
     def _values(self, index: int, dense: Dense, times: Array) -> Array:
-        means, covs = moments(self.layout, dense.evaluate(times))
-        function: Callable[[float, Array, Array], Any] = self.events[index]
+        seen = self.layout.seen(dense.evaluate(times))
+        function: Callable[..., Any] = self.events[index]
         values = np.array(
-            [_number(function(float(t), m, c), index) for t, m, c in zip(times, means, covs, strict=True)]
+            [_number(function(float(t), *parts), index) for t, *parts in zip(times, *seen, strict=True)]
         )
         if not np.isfinite(values).all():
             t = float(times[int(np.flatnonzero(~np.isfinite(values))[0])])
@@ -122,7 +126,7 @@ def _number(value: Any, index: int) -> float:
     if entries.size != 1 or entries.dtype.kind not in "biuf":
         raise InputError(
             f"events[{index}] must return one real number, got {type(value).__name__} "
-            f"of shape {entries.shape}; return for example mean[0]"
+            f"of shape {entries.shape}; return for example mean[0] or x[0, 0]"
         )
     return float(entries.reshape(())[()])
 

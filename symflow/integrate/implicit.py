@@ -33,12 +33,12 @@ class ImplicitDriver:
     ----------
     rhs : callable
         ``f(t, y) -> dy``; raises NormaliserDiverges where it is not defined.
-    jacobian : callable
-        ``J(t, y)``, (n, n).
+    jacobian : callable or None
+        ``J(t, y)``, (n, n); None lets SciPy take differences.
     y0, atol : ndarray, (n,)
     options : Options
     watch : int
-        Where the covariance begins: d, for the state is (α, Σ).
+        Where the covariance begins: d, for the state is (α, Σ); 0 where the state has none.
     inside : callable or None
         Tells whether a state lies in the domain of the right-hand side; None where every state does.
 
@@ -51,7 +51,7 @@ class ImplicitDriver:
     def __init__(
         self,
         rhs: Rhs,
-        jacobian: Rhs,
+        jacobian: Rhs | None,
         y0: Array,
         atol: Array,
         options: Options,
@@ -68,7 +68,7 @@ class ImplicitDriver:
         self._solver: Any = self._make(jacobian, atol) if np.isfinite(slope).all() else None
         self._monitor.update(options.t0, y0, slope)
 
-    def _make(self, jacobian: Rhs, atol: Array) -> Any:
+    def _make(self, jacobian: Rhs | None, atol: Array) -> Any:
         from scipy.integrate import BDF, Radau
 
         method = {"radau": Radau, "bdf": BDF}[self._options.method]
@@ -159,6 +159,9 @@ class ImplicitDriver:
 
         A negative eigenvalue, which an error of the size of the tolerance may produce, diverges by itself.
         """
+        if self._dim == 0:
+            self.reason = status
+            return status
         cov = self._solver.y[self._dim :].reshape(self._dim, self._dim)
         with np.errstate(all="ignore"):
             scaled = cov / np.abs(cov).max()

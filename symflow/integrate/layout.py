@@ -1,7 +1,8 @@
-"""How mean and covariance lie in the flat state of a run."""
+"""How mean and covariance, or tokens, lie in the flat state of a run."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,24 +14,15 @@ from symflow.integrate.gaussian import Gaussian, pivoted_cholesky
 
 
 class Layout(Protocol):
-    """A flat state of ``size`` numbers that stands for mean and covariance."""
-
-    @property
-    def d(self) -> int:
-        """Dimension."""
-        ...
+    """A flat state of ``size`` numbers that stands for what a user sees."""
 
     @property
     def size(self) -> int:
         """Length of the state."""
         ...
 
-    def pack(self, initial: Gaussian) -> Array:
-        """Return the state of a Gaussian."""
-        ...
-
-    def factors(self, states: Array) -> tuple[Array, Array]:
-        """Return means (T, d) and factors (T, d, r) of states (T, size)."""
+    def seen(self, states: Array) -> tuple[Array, ...]:
+        """Return what events and callbacks see of states (T, size), the time first in each array."""
         ...
 
     def tolerances(self, atol: Array) -> Array:
@@ -38,8 +30,34 @@ class Layout(Protocol):
         ...
 
 
+class GaussianLayout(ABC):
+    """A flat state that stands for mean and covariance."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Length of the state."""
+
+    @abstractmethod
+    def pack(self, initial: Gaussian) -> Array:
+        """Return the state of a Gaussian."""
+
+    @abstractmethod
+    def factors(self, states: Array) -> tuple[Array, Array]:
+        """Return means (T, d) and factors (T, d, r) of states (T, size)."""
+
+    @abstractmethod
+    def tolerances(self, atol: Array) -> Array:
+        """Return the absolute tolerance of each component from one per coordinate."""
+
+    def seen(self, states: Array) -> tuple[Array, Array]:
+        """Return means (T, d) and covariances (T, d, d) of states (T, size); positions after the time."""
+        means, factors = self.factors(states)
+        return means, covariances(factors)
+
+
 @dataclass(frozen=True)
-class FactorLayout:
+class FactorLayout(GaussianLayout):
     """State (α, F) with ``Σ = FFᵀ``, F of ``d × r``; lower triangular where ``turned``."""
 
     d: int
@@ -70,7 +88,7 @@ class FactorLayout:
 
 
 @dataclass(frozen=True)
-class MomentLayout:
+class MomentLayout(GaussianLayout):
     """State (α, Σ), for implicit methods, which want the Jacobian, and for noise.
 
     r columns hold a factor of Σ: without noise its initial rank, with noise d.
@@ -100,7 +118,7 @@ class MomentLayout:
 
 
 @dataclass(frozen=True)
-class ChainLayout:
+class ChainLayout(GaussianLayout):
     """State (α, F) along n positions: all means (n, d), then all factors (n, d, r)."""
 
     n: int
@@ -128,9 +146,3 @@ class ChainLayout:
     def tolerances(self, atol: Array) -> Array:
         """Return the tolerance of each component: a row of F has that of its coordinate."""
         return np.concatenate([np.tile(atol, self.n), np.tile(np.repeat(atol, self.r), self.n)])
-
-
-def moments(layout: Layout, states: Array) -> tuple[Array, Array]:
-    """Return means (T, d) and covariances (T, d, d) of states (T, size); with positions after the time."""
-    means, factors = layout.factors(states)
-    return means, covariances(factors)

@@ -81,6 +81,8 @@ class TableauDriver:
         Tells whether an accepted state lies in the domain of a right-hand side that does not see its edge.
     row : int
         Length of the rows of the covariance or its factor.
+    sphere : int
+        Length of the rows of the state that are retracted onto the unit sphere; 0: none.
     """
 
     def __init__(
@@ -92,14 +94,15 @@ class TableauDriver:
         watch: int,
         inside: Inside | None = None,
         row: int = 1,
+        sphere: int = 0,
     ) -> None:
-        settings = {"rtol": options.rtol, "atol": atol, "watch": watch}
+        settings: dict[str, Any] = {"rtol": options.rtol, "atol": atol, "watch": watch}
         settings |= {"max_step": options.max_step, "first_step": options.first_step}
         self._powers = options.method == "taylor"
         self._stepper: Any = (
             _taylor(call, y0, options, row, settings)
             if self._powers
-            else _tableau(call, y0, options, settings)
+            else _tableau(call, y0, options, settings | {"sphere": sphere})
         )
         self._n, self._inside, self._left = y0.size, inside, False
         self._rows = self._stepper.dense_rows if options.needs_dense else 0

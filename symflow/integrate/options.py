@@ -14,15 +14,16 @@ from symflow.errors import InputError
 from symflow.integrate.checking import Array, positive_number, real_array, real_number
 
 ADAPTIVE = ("dop853", "dp5", "taylor", "radau", "bdf")
+IMPLICIT = ("radau", "bdf")
 FIXED = ("rk4",)
 METHODS = (*ADAPTIVE, *FIXED)
-BACKENDS = ("auto", "compiled", "numpy")
 
 _RTOL_FLOOR = 100.0 * float(np.finfo(np.float64).eps)
 _END_ULPS = 8  # how far a sum of floats may miss the end of the interval
 
-Event = Callable[[float, Array, Array], float]
-Callback = Callable[[float, Array, Array], Any]
+#: ``f(t, mean, cov)`` of a Gaussian law, ``f(t, x)`` of tokens.
+Event = Callable[..., float]
+Callback = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +70,9 @@ def read_options(
     dense_output: bool,
     callback: Callback | None,
     max_wall_time: Any,
+    seen: str = "t, mean, cov",
 ) -> Options:
-    """Check a request for a run in dimension ``dim``.
+    """Check a request for a run in dimension ``dim``; ``seen`` names what functions of the caller get.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def read_options(
     t0, t1 = _time_span(t_span)
     _refuse_method(method, dt)
     if callback is not None and not callable(callback):
-        raise InputError(f"callback must be a function callback(t, mean, cov), got {type(callback).__name__}")
+        raise InputError(f"callback must be a function callback({seen}), got {type(callback).__name__}")
     return Options(
         t0=t0,
         t1=t1,
@@ -91,7 +93,7 @@ def read_options(
         dt=None if dt is None else positive_number(dt, "dt"),
         max_step=None if max_step is None or max_step == np.inf else positive_number(max_step, "max_step"),
         first_step=None if first_step is None else positive_number(first_step, "first_step"),
-        events=_event_functions(events),
+        events=_event_functions(events, seen),
         dense_output=bool(dense_output),
         callback=callback,
         max_wall_time=None if max_wall_time is None else positive_number(max_wall_time, "max_wall_time"),
@@ -160,15 +162,13 @@ def _absolute_tolerance(atol: Any, dim: int) -> Array:
     return np.broadcast_to(values.reshape(-1), (dim,)).copy()
 
 
-def _event_functions(events: Any) -> tuple[Event, ...]:
+def _event_functions(events: Any, seen: str) -> tuple[Event, ...]:
     if events is None:
         return ()
     functions = tuple(events) if isinstance(events, Iterable) else (events,)
     for i, function in enumerate(functions):
         if not callable(function):
-            raise InputError(
-                f"events[{i}] must be a function event(t, mean, cov), got {type(function).__name__}"
-            )
+            raise InputError(f"events[{i}] must be a function event({seen}), got {type(function).__name__}")
         _refuse_attributes(function, f"events[{i}]")
     return functions
 

@@ -14,6 +14,7 @@ from symflow.errors import InputError, NormaliserDiverges
 from symflow.integrate.checking import Array, real_array
 from symflow.integrate.gaussian import Gaussian as Gaussian
 from symflow.integrate.schedule import TimeDependent, depends_on_time, read_time_dependent
+from symflow.integrate.tokens.state import Tokens
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Statement
 
@@ -23,12 +24,12 @@ _SCALARS = ("beta", "temperature", "diffusion")
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A model, an initial law and values for every parameter.
+    """A model, an initial law or tokens, and values for every parameter.
 
     Attributes
     ----------
     model : AttentionModel
-    initial : Gaussian
+    initial : Gaussian or Tokens
     given : frozenset of str
         Names of the parameters the caller gave; they select the parametrisation.
     statement : Statement
@@ -43,7 +44,7 @@ class Problem:
     """
 
     model: AttentionModel
-    initial: Gaussian
+    initial: Any
     given: frozenset[str]
     statement: Statement
     values: dict[str, Array]
@@ -90,7 +91,7 @@ def read_problem(model: Any, initial: Any, params: Any, t_span: tuple[float, flo
     Parameters
     ----------
     model : AttentionModel
-    initial : Gaussian
+    initial : Gaussian or Tokens
     params : mapping of str to array_like
         Values by name; matrices as arrays, nested lists or SymPy matrices. Along a run also functions of
         time: expressions in ``t``, callables, or ``(times, samples)``.
@@ -104,7 +105,8 @@ def read_problem(model: Any, initial: Any, params: Any, t_span: tuple[float, flo
     """
     if not isinstance(model, AttentionModel):
         raise InputError(f"model must be an attention model such as Softmax(), got {type(model).__name__}")
-    require_gaussian(initial)
+    if not isinstance(initial, Tokens):
+        require_gaussian(initial, model)
     if not isinstance(params, Mapping):
         raise InputError(f"params must be a mapping from names to values, got {type(params).__name__}")
     given = frozenset(params)
@@ -132,14 +134,19 @@ def read_problem(model: Any, initial: Any, params: Any, t_span: tuple[float, flo
     return Problem(model, initial, given, statement, ordered, sized, schedule)
 
 
-def require_gaussian(initial: Any) -> None:
-    """Refuse what is not a Gaussian law."""
+def require_gaussian(initial: Any, model: AttentionModel | None = None) -> None:
+    """Refuse what is not a Gaussian law, and a model that has none."""
     if not isinstance(initial, Gaussian):
         raise InputError(f"initial must be a Gaussian(mean, cov), got {type(initial).__name__}")
+    if model is not None and model.space != "euclidean":
+        raise InputError(f"a Gaussian law does not live on the {model.space}; give tokens (n, d) of norm 1")
 
 
-def _weights(model: Any, statement: Statement, initial: Gaussian) -> dict[str, Any]:
+def _weights(model: Any, statement: Statement, initial: Any) -> dict[str, Any]:
     """Return the law of the positions, which the model knows, by the name of its parameter."""
+    if isinstance(initial, Tokens):
+        positions = statement.positions
+        return {} if positions is None else {positions.weights.name: model.weights(initial.count)}
     if statement.positions is None:
         if initial.positions is not None:
             raise InputError(
@@ -154,11 +161,13 @@ def _weights(model: Any, statement: Statement, initial: Gaussian) -> dict[str, A
     return {statement.positions.weights.name: model.weights(initial.positions)}
 
 
-def _known_sizes(model: Any, statement: Statement, initial: Gaussian) -> dict[str, tuple[int, str]]:
+def _known_sizes(model: Any, statement: Statement, initial: Any) -> dict[str, tuple[int, str]]:
     """Return the sizes that are known before any parameter is read, and who fixed them."""
-    sizes = {statement.dimensions[0].name: (initial.dim, "the initial law")}
-    if statement.positions is not None and initial.positions is not None:
-        sizes[statement.positions.count.name] = (initial.positions, "the initial law")
+    who = "the tokens" if isinstance(initial, Tokens) else "the initial law"
+    sizes = {statement.dimensions[0].name: (initial.dim, who)}
+    positions = initial.count if isinstance(initial, Tokens) else initial.positions
+    if statement.positions is not None and positions is not None:
+        sizes[statement.positions.count.name] = (positions, who)
     count = getattr(model, "count", None)
     if count is not None:
         sizes |= {size.name: (count, "the list of heads") for size in statement.stacked.values()}

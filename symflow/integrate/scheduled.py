@@ -48,11 +48,13 @@ class Rebound:
         return int(self.kernel.bind(self.entry, self.dims, values)(t, y, dy))
 
 
-def right_hand_side(kernel: Kernel, problem: Problem) -> Rhs:
-    """Return ``f(t, y)`` of the moments for SciPy."""
+def right_hand_side(
+    kernel: Kernel, problem: Problem, entry: str = "moments", dims: Sequence[int] | None = None
+) -> Rhs:
+    """Return ``f(t, y)`` of the moments, or of another entry, for SciPy."""
     if not problem.schedule:
-        return kernel.rhs(problem.kernel_values)
-    call = bound_call(kernel, problem, "moments", problem.dims)
+        return kernel.rhs(problem.kernel_values, entry)
+    call = bound_call(kernel, problem, entry, problem.dims if dims is None else dims)
     return lambda t, y: evaluate(call, t, np.ascontiguousarray(y))
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves: times, means, covariances, and how it ended."""
+"""What a run leaves: times, states, and how it ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,19 +21,19 @@ from symflow.integrate.layout import Layout
 #: Every way in which a run can end.
 STATUSES = ("finished", "event", "blow-up", "step-too-small", "non-finite", "stopped")
 _SUCCESS = ("finished", "event")
+_HEADER = ("model", "method", "status", "message", "t_star", "nfev")
+_ELSEWHERE = dict.fromkeys(("mean", "cov", "factor"), "; a run of tokens has x") | {
+    "x": "; a run of a Gaussian law has mean and cov"
+}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """Mean and covariance along a run; time is the first axis, positions of causal attention the second.
+    """What every run leaves; of a Gaussian law it has ``mean`` and ``cov``, of tokens ``x``.
 
     Attributes
     ----------
     t : ndarray, (T,)
         Times: ``t_eval``, or every accepted step. A run that ends early has its last point as last row.
-    mean : ndarray, (T, d)
-    factor : ndarray, (T, d, r)
-        F with ``Σ = FFᵀ``; r is the rank of the initial covariance, which the flow keeps.
     status : str
         ``"finished"``, ``"event"``, ``"blow-up"``, ``"step-too-small"``, ``"non-finite"`` or ``"stopped"``.
     message : str
@@ -42,44 +42,57 @@ class Trajectory:
         Time of the singularity where the status is ``"blow-up"``.
     nfev : int
         Evaluations of the right-hand side.
-    t_events, mean_events, cov_events : tuple of ndarray
-        Zeros of each event and the moments there.
+    t_events : tuple of ndarray
+        Zeros of each event.
     model, method : str
         What was integrated, and how.
     """
 
     t: Array
-    mean: Array
-    factor: Array
     status: str
     message: str
-    t_star: float | None = None
-    nfev: int = 0
-    t_events: tuple[Array, ...] = ()
-    mean_events: tuple[Array, ...] = ()
-    cov_events: tuple[Array, ...] = ()
-    model: str = ""
-    method: str = ""
-    _dense: Dense | None = field(default=None)
-    _layout: Layout | None = field(default=None)
+    t_star: float | None
+    nfev: int
+    t_events: tuple[Array, ...]
+    model: str
+    method: str
+    _dense: Dense | None
+    _layout: Layout | None
 
-    @cached_property
-    def cov(self) -> Array:
-        """Covariances (T, d, d): FFᵀ, symmetric to the last bit and positive semidefinite."""
-        return covariances(self.factor)
+    #: What is saved besides ``t``, of each event, and what tells one kind of archive from the other.
+    _arrays: ClassVar[tuple[str, ...]] = ()
+    _at_events: ClassVar[tuple[str, ...]] = ()
+    _required: ClassVar[str] = ""
+
+    if TYPE_CHECKING:  # what only one kind of run has; asking the other kind says so
+
+        @property
+        def mean(self) -> Array: ...
+        @property
+        def cov(self) -> Array: ...
+        @property
+        def factor(self) -> Array: ...
+        @property
+        def mean_events(self) -> tuple[Array, ...]: ...
+        @property
+        def cov_events(self) -> tuple[Array, ...]: ...
+        @property
+        def x(self) -> Array: ...
+        @property
+        def x_events(self) -> tuple[Array, ...]: ...
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            hint = _ELSEWHERE.get(name, "")
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 
     @property
     def success(self) -> bool:
         """Whether the run reached the end of its interval or a terminal event."""
         return self.status in _SUCCESS
 
-    @property
-    def dim(self) -> int:
-        """Dimension d."""
-        return int(self.mean.shape[-1])
-
-    def sol(self, t: Any) -> tuple[Array, Array]:
-        """Return mean and covariance at any time of the run.
+    def sol(self, t: Any) -> Any:
+        """Return the solution at any time of the run.
 
         Parameters
         ----------
@@ -88,8 +101,8 @@ class Trajectory:
 
         Returns
         -------
-        mean : ndarray, (d,) or (m, d)
-        cov : ndarray, (d, d) or (m, d, d)
+        tuple of ndarray, or ndarray
+            Mean (d,) or (m, d) and covariance (d, d) or (m, d, d); of tokens (n, d) or (m, n, d).
 
         Raises
         ------
@@ -107,23 +120,18 @@ class Trajectory:
             raise InputError(
                 f"t = {float(flat[outside[0]])!r} lies outside of the run, [{low:.10g}, {high:.10g}]"
             )
-        means, factors = self._layout.factors(self._dense.evaluate(flat))
-        covs = covariances(factors)
-        return means.reshape(*times.shape, *means.shape[1:]), covs.reshape(*times.shape, *covs.shape[1:])
+        seen = self._layout.seen(self._dense.evaluate(flat))
+        found = tuple(part.reshape(*times.shape, *part.shape[1:]) for part in seen)
+        return found if len(found) > 1 else found[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists, ready for JSON."""
+        named = {name: getattr(self, name) for name in _HEADER}
+        arrays = {name: getattr(self, name).tolist() for name in ("t", *self._shown)}
         return {
-            "model": self.model,
-            "method": self.method,
-            "status": self.status,
+            **named,
             "success": self.success,
-            "message": self.message,
-            "t_star": self.t_star,
-            "nfev": self.nfev,
-            "t": self.t.tolist(),
-            "mean": self.mean.tolist(),
-            "cov": self.cov.tolist(),
+            **arrays,
             "t_events": [times.tolist() for times in self.t_events],
         }
 
@@ -138,21 +146,20 @@ class Trajectory:
         Examples
         --------
         >>> import tempfile
-        >>> run = Trajectory(np.zeros(1), np.zeros((1, 2)), np.zeros((1, 2, 1)), "finished", "reached t = 0")
+        >>> run = GaussianTrajectory(
+        ...     np.zeros(1), np.zeros((1, 2)), np.zeros((1, 2, 1)), "finished", "reached t = 0"
+        ... )
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Trajectory.load(run.save(Path(folder, "run.npz")))
-        Trajectory('finished', d=2, 1 time in [0, 0])
+        GaussianTrajectory('finished', d=2, 1 time in [0, 0])
         """
-        scalars = {
-            name: getattr(self, name) for name in ("status", "message", "t_star", "nfev", "model", "method")
-        }
         events = {
             f"{name}_{i}": values
-            for name in ("t_events", "mean_events", "cov_events")
+            for name in ("t_events", *self._at_events)
             for i, values in enumerate(getattr(self, name))
         }
-        header = {"events": len(self.t_events), **scalars}
-        arrays = {"t": self.t, "mean": self.mean, "cov": self.cov, "factor": self.factor}
+        header = {"events": len(self.t_events), **{name: getattr(self, name) for name in _HEADER}}
+        arrays = {name: getattr(self, name) for name in dict.fromkeys(("t", *self._shown, *self._arrays))}
         return write_archive(path, header, arrays | events)
 
     @classmethod
@@ -165,21 +172,24 @@ class Trajectory:
             If the file is not a saved trajectory.
         """
         header, stored = read_archive(path, "trajectory")
-        if "events" not in header:
+        importlib.import_module("symflow.integrate.tokens.trajectory")
+        kinds = [kind for kind in Trajectory.__subclasses__() if kind._required in stored]
+        if "events" not in header or not kinds:
             raise InputError(
                 f"{os.fspath(path)} is not a saved trajectory; for an ensemble use Ensemble.load"
             )
+        kind = kinds[0]
         count = header.pop("events")
         events = {
             name: tuple(stored[f"{name}_{i}"] for i in range(count))
-            for name in ("t_events", "mean_events", "cov_events")
+            for name in ("t_events", *kind._at_events)
         }
-        arrays = {name: stored[name] for name in ("t", "mean", "factor")}
+        arrays = {name: stored[name] for name in ("t", *kind._arrays)}
         fields: dict[str, Any] = {**arrays, **events, **header}
-        return cls(**fields)
+        return kind(**fields)
 
     def to_xarray(self) -> Any:
-        """Return an ``xarray.Dataset`` with coordinates ``time``, ``row`` and ``column``.
+        """Return an ``xarray.Dataset`` with time as the first coordinate.
 
         Raises
         ------
@@ -190,18 +200,75 @@ class Trajectory:
             xarray = importlib.import_module("xarray")
         except ImportError as error:
             raise ImportError("to_xarray() needs xarray; install it with: pip install xarray") from error
-        leading = ("time",) if self.mean.ndim == 2 else ("time", "position")
-        variables = {"mean": ((*leading, "row"), self.mean), "cov": ((*leading, "row", "column"), self.cov)}
-        attributes = {
-            "model": self.model,
-            "method": self.method,
-            "status": self.status,
-            "message": self.message,
-        }
-        return xarray.Dataset(variables, coords={"time": self.t}, attrs=attributes)
+        attributes = {name: getattr(self, name) for name in ("model", "method", "status", "message")}
+        return xarray.Dataset(self._variables(), coords={"time": self.t}, attrs=attributes)
+
+    #: Arrays that are shown, in order.
+    _shown: ClassVar[tuple[str, ...]] = ()
+
+    def _variables(self) -> dict[str, tuple[tuple[str, ...], Array]]:
+        """Return arrays with the names of their axes."""
+        raise NotImplementedError
+
+    def _sizes(self) -> str:
+        """Return the sizes in words."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         times = f"{self.t.size} time{'' if self.t.size == 1 else 's'}"
         span = f" in [{self.t[0]:.6g}, {self.t[-1]:.6g}]" if self.t.size else ""
         star = "" if self.t_star is None else f", t_star={self.t_star:.10g}"
-        return f"Trajectory({self.status!r}, d={self.dim}, {times}{span}{star})"
+        return f"{type(self).__name__}({self.status!r}, {self._sizes()}, {times}{span}{star})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianTrajectory(Trajectory):
+    """Mean and covariance along a run; time is the first axis, positions of causal attention the second.
+
+    Attributes
+    ----------
+    mean : ndarray, (T, d)
+    factor : ndarray, (T, d, r)
+        F with ``Σ = FFᵀ``; r is the rank of the initial covariance, which the flow keeps.
+    mean_events, cov_events : tuple of ndarray
+        The moments at the zeros of each event.
+    t, status, message, t_star, nfev, t_events, model, method
+        As for every :class:`Trajectory`.
+    """
+
+    t: Array
+    mean: Array
+    factor: Array
+    status: str
+    message: str
+    t_star: float | None = None
+    nfev: int = 0
+    t_events: tuple[Array, ...] = ()
+    mean_events: tuple[Array, ...] = ()
+    cov_events: tuple[Array, ...] = ()
+    model: str = ""
+    method: str = ""
+    _dense: Dense | None = field(default=None)
+    _layout: Layout | None = field(default=None)
+
+    _arrays: ClassVar[tuple[str, ...]] = ("mean", "factor")
+    _shown: ClassVar[tuple[str, ...]] = ("mean", "cov")
+    _at_events: ClassVar[tuple[str, ...]] = ("mean_events", "cov_events")
+    _required: ClassVar[str] = "factor"
+
+    @cached_property
+    def cov(self) -> Array:
+        """Covariances (T, d, d): FFᵀ, symmetric to the last bit and positive semidefinite."""
+        return covariances(self.factor)
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return int(self.mean.shape[-1])
+
+    def _variables(self) -> dict[str, tuple[tuple[str, ...], Array]]:
+        leading = ("time",) if self.mean.ndim == 2 else ("time", "position")
+        return {"mean": ((*leading, "row"), self.mean), "cov": ((*leading, "row", "column"), self.cov)}
+
+    def _sizes(self) -> str:
+        return f"d={self.dim}"

@@ -50,7 +50,7 @@ def test_a_wrong_model_or_law_is_refused() -> None:
     with pytest.raises(InputError, match="model must be an attention model"):
         solve("softmax", LAW, {"A": A, "V": V}, (0, 1))
     with pytest.raises(InputError, match="initial must be a Gaussian"):
-        solve(Softmax(), np.zeros((3, 2)), {"A": A, "V": V}, (0, 1))
+        solve(Softmax(), "N(0, 1)", {"A": A, "V": V}, (0, 1))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from symflow.errors import InputError
 from symflow.integrate.archive import read_archive, write_archive
 from symflow.integrate.backends import covariances
 from symflow.integrate.checking import Array
-from symflow.integrate.trajectory import Trajectory
+from symflow.integrate.trajectory import GaussianTrajectory
 
 _TEXTS = ("message", "model", "method", "backend")
 
@@ -82,7 +82,7 @@ class Ensemble:
     def __len__(self) -> int:
         return int(self.status.size)
 
-    def member(self, i: int) -> Trajectory:
+    def member(self, i: int) -> GaussianTrajectory:
         """Return the run of one member.
 
         Parameters
@@ -106,7 +106,7 @@ class Ensemble:
             factor = np.concatenate([factor, self.last_factor[i][None]])
         star = None if np.isnan(self.t_star[i]) else float(self.t_star[i])
         status = str(self.status[i])
-        return Trajectory(
+        return GaussianTrajectory(
             t=t,
             mean=mean,
             factor=factor,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symflow.codegen.kernel import BACKENDS
 from symflow.errors import BuildError, InputError, NormaliserDiverges
 from symflow.integrate.backends import runtime
 from symflow.integrate.checking import Array
@@ -16,7 +17,7 @@ from symflow.integrate.ensemble.members import Members, read_laws, read_members
 from symflow.integrate.ensemble.result import Ensemble, Rows
 from symflow.integrate.ensemble.threads import Progress, Watch, line_of_progress, run_threads
 from symflow.integrate.gaussian import Gaussian
-from symflow.integrate.options import BACKENDS, Options, read_options
+from symflow.integrate.options import Options, read_options
 from symflow.integrate.problem import read_problem, refuse_divergent
 from symflow.integrate.solve import solve
 from symflow.integrate.trajectory import Trajectory

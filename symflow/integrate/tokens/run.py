@@ -1,0 +1,131 @@
+"""One run of interacting tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symflow.codegen.kernel import Kernel
+from symflow.errors import InputError
+from symflow.integrate.backends import compiled_for
+from symflow.integrate.checking import Array
+from symflow.integrate.implicit import ImplicitDriver
+from symflow.integrate.loop import follow
+from symflow.integrate.methods import Driver, TableauDriver
+from symflow.integrate.options import IMPLICIT, Options
+from symflow.integrate.problem import Problem, read_problem
+from symflow.integrate.scheduled import bound_call, right_hand_side
+from symflow.integrate.tokens.frame import in_rescaled_frame
+from symflow.integrate.tokens.state import TokenLayout, Tokens
+from symflow.integrate.tokens.trajectory import TokenTrajectory
+
+FRAMES = ("fixed", "rescaled")
+SUMMATIONS = ("auto", "direct", "fast")
+
+
+def refuse_options_of_tokens(frame: str, summation: str) -> None:
+    """Refuse what has a meaning for tokens only."""
+    if frame != "fixed" or summation != "auto":
+        raise InputError("frame and summation are options of tokens; leave them out for a Gaussian law")
+
+
+def run_tokens(
+    model: Any,
+    tokens: Tokens,
+    params: Mapping[str, Any],
+    options: Options,
+    backend: str,
+    *,
+    frame: str = "fixed",
+    summation: str = "auto",
+) -> TokenTrajectory:
+    """Integrate tokens; see :func:`symflow.solve`.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, before any work.
+    """
+    _refuse_options(options, frame, summation)
+    problem = read_problem(model, tokens, params, (options.t0, options.t1))
+    if problem.is_noisy:
+        raise InputError(f"diffusion of {model.name} needs noise, which runs of tokens do not have; drop it")
+    if frame == "rescaled":
+        problem, tokens = in_rescaled_frame(problem, tokens, options.t0)
+    layout = TokenLayout(tokens.count, tokens.dim, tokens.on_sphere)
+    driver, how = _driver(problem, tokens, layout, options, backend, summation)
+
+    def describe(status: str, t: float, state: Array) -> str:
+        return _message(problem, options, driver, status, t)
+
+    outcome = follow(driver, layout, options, describe)
+    (x,) = layout.seen(outcome.states)
+    return TokenTrajectory(
+        x=x,
+        x_events=tuple(outcome.finder.seen(index)[0] for index in range(len(options.events))),
+        space=problem.model.space,
+        frame=frame,
+        summation=how,
+        **outcome.common(driver, options, layout, problem.statement.name),
+    )
+
+
+def _refuse_options(options: Options, frame: str, summation: str) -> None:
+    if options.method == "taylor":
+        raise InputError("method 'taylor' is not available for tokens; use 'dop853'")
+    if frame not in FRAMES:
+        raise InputError(f"frame {frame!r} is unknown; choose one of {', '.join(FRAMES)}")
+    if summation not in SUMMATIONS:
+        raise InputError(f"summation {summation!r} is unknown; choose one of {', '.join(SUMMATIONS)}")
+
+
+def token_dims(problem: Problem, tokens: Tokens) -> tuple[int, ...]:
+    """Return the sizes of a token kernel: those of the model, then n."""
+    masked = problem.statement.positions is not None
+    return problem.dims if masked else (*problem.dims, tokens.count)
+
+
+def _driver(
+    problem: Problem, tokens: Tokens, layout: TokenLayout, options: Options, backend: str, summation: str
+) -> tuple[Driver, str]:
+    """Compile the right-hand side, bind it to the numbers, and say how it sums over pairs."""
+    explicit = options.method not in IMPLICIT
+    kernel = compiled_for(problem.model, backend, problem.parametrisation, explicit, what="tokens")
+    y0, atol = tokens.x.reshape(-1), layout.tolerances(options.atol)
+    if not explicit:
+        rhs = right_hand_side(kernel, problem, "tokens", token_dims(problem, tokens))
+        return ImplicitDriver(rhs, None, y0, atol, options, 0), "direct"
+    call, how = _call(kernel, problem, tokens, options, summation)
+    watch, sphere = (y0.size, layout.d) if layout.on_sphere else (0, 0)
+    return TableauDriver(call, y0, atol, options, watch, sphere=sphere), how
+
+
+def _call(
+    kernel: Kernel, problem: Problem, tokens: Tokens, options: Options, summation: str
+) -> tuple[Any, str]:
+    """Return the right-hand side: an expansion where it is faster, or asked for, and else all pairs."""
+    return bound_call(kernel, problem, "tokens", token_dims(problem, tokens)), "direct"
+
+
+def _message(problem: Problem, options: Options, driver: Driver, status: str, t: float) -> str:
+    """Say how a run ended, and what to do about it."""
+    name, where = problem.model.name, f"t = {t:.10g}"
+    if status == "finished":
+        return f"reached {where}"
+    if status == "blow-up":
+        return f"{name} blows up in finite time: max |x| → ∞ at t* = {driver.singularity:.10g}"
+    if status == "non-finite":
+        if t == options.t0:
+            return f"the velocity of {name} is not finite at the first time {where}; rescale the tokens"
+        return (
+            f"the tokens leave the range of floating-point numbers near {where}, not at a singularity; "
+            "frame='rescaled' may keep them bounded"
+        )
+    if driver.reason == "not-converged":
+        return (
+            f"the scaling of the weights of {name} does not converge near {where}; "
+            "raise temperature, or end the run earlier"
+        )
+    if options.dt is not None:
+        return f"a step of dt = {options.dt:g} failed at {where}; reduce dt"
+    return f"the step size fell below the spacing of floating-point numbers at {where}; try a larger rtol"
