@@ -9,6 +9,13 @@ Numbers are exact (``0.1`` is 1/10, ``1/2`` is one half), ``.T`` or ``ᵀ`` tran
 ``sum(V*S*A, H, A, V)`` is the sum over h = 1, …, H of the expression in the h-th matrices of the arrays A
 and V, which follow the size H; further functions are ``inv tr eye zeros exp log sqrt sin cos tanh erf Max
 Min Abs Heaviside sigmoid``. A 1×1 product such as ``y.T*A*x`` is a scalar.
+
+``Piecewise(a, u < v, b, u == v, c)`` is a where u < v, else b where u = v, else c: values and conditions in
+turn, the first condition that holds decides, and the last value has none. Conditions are comparisons
+``< <= > >= == !=`` of scalars and ``And(…)``, ``Or(…)``, ``Not(…)`` of conditions.
+
+``Heaviside(0)`` is one half, and so is the slope of ``Max(u, 0)`` at u = 0; the slope of ``Abs(u)`` there
+is zero. A slope at which a value jumps is no number: ``DiracDelta`` is not in the grammar.
 Only declared names are known, and any name can be declared: ``E``, ``I``, ``S``, ``beta``, ``lambda`` are
 plain symbols.
 """
@@ -26,7 +33,20 @@ from symflow.algebra.families import FamilySum
 from symflow.algebra.symbols import dimension, matrix
 from symflow.algebra.text.shapes import Size
 from symflow.algebra.text.signature import TOKENS, Shape, signature
-from symflow.algebra.text.syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail, read
+from symflow.algebra.text.syntax import (
+    Call,
+    Comparison,
+    Name,
+    Node,
+    Number,
+    Power,
+    Product,
+    Sum,
+    Transposed,
+    fail,
+    is_condition,
+    read,
+)
 from symflow.algebra.writer import to_text
 
 __all__ = ["Operations", "Parsed", "parse", "parse_score", "parse_vector", "parse_with_operations", "to_text"]
@@ -45,6 +65,15 @@ _SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Heaviside": sympy.Heaviside,
     "sigmoid": lambda z: 1 / (1 + sympy.exp(-z)),
 }
+_RELATIONS: dict[str, Callable[..., Any]] = {
+    "<": sympy.Lt,
+    "<=": sympy.Le,
+    ">": sympy.Gt,
+    ">=": sympy.Ge,
+    "==": sympy.Eq,
+    "!=": sympy.Ne,
+}
+_CONNECTED: dict[str, Callable[..., Any]] = {"And": sympy.And, "Or": sympy.Or, "Not": sympy.Not}
 _MAX_BITS = 4096  #: of a number that a power may produce
 _MAX_CONSTANT_BITS = 64  #: of a number given to a function
 
@@ -217,6 +246,8 @@ class _Builder:
 
     def build(self, node: Node) -> Any:
         """Return the expression of ``node``."""
+        if is_condition(node):
+            raise fail("a condition stands in Piecewise only", self._text, node.position)
         match node:
             case Number(value=value):
                 return Rational(value.numerator, value.denominator)
@@ -315,11 +346,34 @@ class _Builder:
                 return self._square(node)
             case "sum":
                 return self._family(node)
+            case "Piecewise":
+                return self._cases(node)
         arguments = [self._scalar(argument) for argument in node.arguments]
         for argument, where in zip(arguments, node.arguments, strict=True):
             self._refuse_large_constant(argument, where)
         self.operations.append((node.function, tuple(arguments)))
         return _SCALAR_FUNCTIONS[node.function](*arguments)
+
+    def _cases(self, node: Call) -> Any:
+        *paired, last = node.arguments
+        pairs = [
+            (self._scalar(value), self._condition(condition))
+            for value, condition in zip(paired[::2], paired[1::2], strict=True)
+        ]
+        otherwise = self._scalar(last)
+        self.operations.append((node.function, (*(value for value, _ in pairs), otherwise)))
+        return sympy.Piecewise(*pairs, (otherwise, True))
+
+    def _condition(self, node: Node) -> Any:
+        match node:
+            case Comparison(operator=operator, left=left, right=right):
+                sides = [self._scalar(side) for side in (left, right)]
+                for side, where in zip(sides, (left, right), strict=True):
+                    self._refuse_large_constant(side, where)
+                return _RELATIONS[operator](*sides)
+            case Call(function=function, arguments=arguments) if function in _CONNECTED:
+                return _CONNECTED[function](*(self._condition(argument) for argument in arguments))
+        raise fail("a condition is needed here", self._text, node.position)
 
     def _size(self, node: Node) -> Any:
         if isinstance(node, Number) and node.value.denominator == 1 and node.value > 0:

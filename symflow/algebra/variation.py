@@ -24,6 +24,7 @@ from sympy import (
     Max,
     Min,
     Mul,
+    Piecewise,
     Pow,
     S,
     Subs,
@@ -290,6 +291,13 @@ def _(expr: Any, directions: Directions) -> Any:
         if not _is_zero(change):
             terms.append(_partial(expr, i) * change)
     return Add(*terms)
+
+
+@_vary.register(Piecewise)
+def _(expr: Any, directions: Directions) -> Any:
+    """Vary the value that is chosen; where the choice changes, a slope is taken from the chosen side."""
+    changes = [(_vary(case.expr, directions), case.cond) for case in expr.args]
+    return S.Zero if all(_is_zero(change) for change, _ in changes) else Piecewise(*changes)
 
 
 def _partial(expr: Any, index: int) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sympy
+from sympy.core.relational import Relational
 
 from symflow.algebra.families import FamilySum
 from symflow.algebra.text.syntax import MAX_EXPONENT, quote_name
@@ -47,6 +48,11 @@ def _write(expr: Any) -> _Written:
     if name is not None:
         arguments = expr.args[:1] if isinstance(expr, sympy.Heaviside) else expr.args
         return f"{name}({', '.join(to_text(argument) for argument in arguments)})", _ATOM
+    if isinstance(expr, sympy.DiracDelta):
+        raise InputError(
+            f"{expr} is a distribution, no function: it is what the slope of a jump would be, as in the "
+            "second derivative of Max or Abs; use a smooth function in its place"
+        )
     raise InputError(f"{type(expr).__name__} {expr} has no text in the small grammar")
 
 
@@ -147,6 +153,23 @@ def _call(name: str) -> Callable[[Any], _Written]:
     return lambda expr: (f"{name}({', '.join(to_text(argument) for argument in expr.args)})", _ATOM)
 
 
+def _cases(expr: Any) -> _Written:
+    *cases, last = expr.args
+    if last.cond != sympy.true:
+        raise InputError(f"{expr} has no value where none of its conditions holds; add a last case (…, True)")
+    parts = [part for case in cases for part in (to_text(case.expr), _condition(case.cond))]
+    return f"Piecewise({', '.join((*parts, to_text(last.expr)))})", _ATOM
+
+
+def _condition(expr: Any) -> str:
+    if isinstance(expr, Relational):
+        return f"{to_text(expr.lhs)} {expr.rel_op} {to_text(expr.rhs)}"
+    if isinstance(expr, (sympy.And, sympy.Or, sympy.Not)):
+        parts = sorted(expr.args, key=sympy.default_sort_key)
+        return f"{type(expr).__name__}({', '.join(map(_condition, parts))})"
+    raise InputError(f"the condition {expr} has no text in the small grammar; compare scalars")
+
+
 _WRITERS: tuple[tuple[Any, Callable[[Any], _Written]], ...] = (
     ((sympy.Symbol, sympy.MatrixSymbol), _symbol),
     (sympy.Rational, _rational),
@@ -160,6 +183,7 @@ _WRITERS: tuple[tuple[Any, Callable[[Any], _Written]], ...] = (
     (sympy.Identity, lambda expr: (f"eye({to_text(expr.shape[0])})", _ATOM)),
     (sympy.ZeroMatrix, lambda expr: (f"zeros({to_text(expr.shape[0])}, {to_text(expr.shape[1])})", _ATOM)),
     (sympy.exp, _call("exp")),
+    (sympy.Piecewise, _cases),
     (sympy.core.numbers.Exp1, lambda expr: ("exp(1)", _ATOM)),
     (sympy.Pow, _power),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -9,10 +10,13 @@ from functools import reduce, singledispatch
 from typing import Any
 
 from sympy import (
+    Abs,
     Add,
     Adjoint,
+    And,
     Determinant,
     Float,
+    Heaviside,
     Identity,
     Inverse,
     MatAdd,
@@ -22,13 +26,17 @@ from sympy import (
     Max,
     Min,
     Mul,
+    Not,
+    Piecewise,
     Pow,
     Rational,
+    S,
     Symbol,
     Trace,
     Transpose,
     ZeroMatrix,
 )
+from sympy.core.relational import Relational
 
 from symflow.algebra.families import FamilySum, families_in
 from symflow.algebra.sampling.rational_matrices import (
@@ -43,6 +51,15 @@ from symflow.algebra.sampling.rational_matrices import (
 from symflow.algebra.sampling.roots import principal_root
 from symflow.algebra.sampling.surds import square_root
 from symflow.errors import InputError
+
+_COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @dataclass(frozen=True)
@@ -308,6 +325,47 @@ def _(expr: Any, point: Point) -> Any:
     if not all(isinstance(a, Fraction) for a in args):
         raise InputError(f"{expr} compares irrational numbers")
     return max(args) if isinstance(expr, Max) else min(args)
+
+
+@value_at.register(Abs)
+def _(expr: Any, point: Point) -> Any:
+    return abs(_comparable(expr.args[0], point))
+
+
+@value_at.register(Heaviside)
+def _(expr: Any, point: Point) -> Any:
+    argument = _comparable(expr.args[0], point)
+    if argument == 0:
+        return value_at(expr.args[1], point)
+    return Fraction(1 if argument > 0 else 0)
+
+
+@value_at.register(Piecewise)
+def _(expr: Any, point: Point) -> Any:
+    chosen = next((case.expr for case in expr.args if _holds(case.cond, point)), None)
+    if chosen is None:
+        raise InputError(f"{expr} has no value at this point: none of its conditions holds")
+    return value_at(chosen, point)
+
+
+def _holds(condition: Any, point: Point) -> bool:
+    if condition in (S.true, S.false):
+        return bool(condition)
+    if isinstance(condition, Relational):
+        left, right = (_comparable(side, point) for side in (condition.lhs, condition.rhs))
+        return bool(_COMPARISONS[condition.rel_op](left, right))
+    parts = [_holds(part, point) for part in condition.args]
+    if isinstance(condition, Not):
+        return not parts[0]
+    return all(parts) if isinstance(condition, And) else any(parts)
+
+
+def _comparable(expr: Any, point: Point) -> Fraction:
+    """Return a value that can be compared exactly."""
+    value = value_at(expr, point)
+    if isinstance(value, Fraction):
+        return value
+    raise InputError(f"{expr} is irrational here, and would have to be compared")
 
 
 def _reciprocal(value: Any, expr: Any) -> Any:

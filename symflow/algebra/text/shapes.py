@@ -11,7 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from symflow.algebra.text.syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed, fail
+from symflow.algebra.text.syntax import (
+    Call,
+    Comparison,
+    Name,
+    Node,
+    Number,
+    Power,
+    Product,
+    Sum,
+    Transposed,
+    fail,
+)
 
 
 @dataclass(frozen=True)
@@ -127,6 +138,10 @@ class _System:
                 return self._product(factors)
             case Call():
                 return self._call(node)
+            case Comparison(left=left, right=right):
+                for side in (left, right):
+                    self.equate(self.shape(side), _SCALAR, side)
+                return _SCALAR
         raise fail("cannot infer the shape", self._text, node.position)
 
     def _name(self, name: str) -> _Shape:

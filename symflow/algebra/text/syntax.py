@@ -6,7 +6,8 @@
     product  := factor (("*" | "/") factor)*
     factor   := ("+" | "-")* postfix ["**" exponent]
     postfix  := primary (".T" | "ᵀ")*
-    primary  := number | name | function "(" sum ("," sum)* ")" | "(" sum ")"
+    primary  := number | name | function "(" argument ("," argument)* ")" | "(" sum ")"
+    argument := sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
     exponent := ["-"] integer | "(" ["-"] integer ")"
 
 A name is a letter followed by letters, digits and ``_``; any other name is written between double quotes,
@@ -30,7 +31,7 @@ MAX_EXPONENT = 100  #: of an integer power, and of ten in a decimal number
 FUNCTIONS = {
     "dot": 2, "norm2": 1, "inv": 1, "tr": 1, "eye": 1, "zeros": 2, "exp": 1, "log": 1, "sqrt": 1, "sin": 1,
     "cos": 1, "tanh": 1, "erf": 1, "Max": -2, "Min": -2, "Abs": 1, "Heaviside": 1, "sigmoid": 1,
-    "sqrtm": 1, "sum": -3,
+    "sqrtm": 1, "sum": -3, "Piecewise": -3, "And": -2, "Or": -2, "Not": 1,
 }  #: number of arguments; negative means "at least"  # fmt: skip
 
 
@@ -93,6 +94,15 @@ class Call(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Comparison(Node):
+    """``left < right`` and its like, a condition."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, eq=False)
 class _Token:
     kind: str
     text: str
@@ -107,10 +117,13 @@ _TOKEN = re.compile(
        | (?P<name>{_PLAIN_NAME})
        | (?P<quoted>"(?:[^"]|"")+")
        | (?P<power>\*\*|\^)
-       | (?P<mark>[-+*/(),−·])""",
+       | (?P<mark><=|>=|==|!=|[-+*/(),−·<>≤≥≠])""",
     re.VERBOSE,
 )
-_SAME = {"−": "-", "·": "*"}
+_SAME = {"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!="}
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+#: Functions of conditions; their value is a condition again.
+CONNECTIVES = ("And", "Or", "Not")
 
 
 def quote_name(name: str) -> str:
@@ -274,6 +287,9 @@ class _Reader:
         return node
 
     def _call(self, token: _Token) -> Node:
+        if token.text == "DiracDelta":
+            message = "DiracDelta is a distribution, no function; use a smooth function in its place"
+            raise fail(message, self._text, token.position)
         if token.text not in self._functions:
             known = ", ".join(self._functions)
             raise fail(
@@ -282,13 +298,36 @@ class _Reader:
                 token.position,
             )
         self._enter()
-        arguments = [self.sum()]
+        arguments = [self._argument()]
         while self._take(",") is not None:
-            arguments.append(self.sum())
+            arguments.append(self._argument())
         self._leave()
         wanted = self._functions[token.text]
         if len(arguments) != wanted and not (wanted < 0 and len(arguments) >= -wanted):
             words = f"at least {-wanted}" if wanted < 0 else str(wanted)
             message = f"{token.text} takes {words} argument(s), got {len(arguments)}"
             raise fail(message, self._text, token.position)
+        self._refuse_misplaced(token, arguments)
         return Call(token.position, token.text, tuple(arguments))
+
+    def _argument(self) -> Node:
+        start, left = self.token.position, self.sum()
+        token = self._take(*_COMPARISONS)
+        return left if token is None else Comparison(start, token.text, left, self.sum())
+
+    def _refuse_misplaced(self, token: _Token, arguments: list[Node]) -> None:
+        """Refuse a condition where a value is needed, and the other way round."""
+        if token.text == "Piecewise" and len(arguments) % 2 == 0:
+            message = "Piecewise takes value, condition, …, and a last value without condition"
+            raise fail(message, self._text, token.position)
+        for index, argument in enumerate(arguments):
+            wanted = token.text in CONNECTIVES or (token.text == "Piecewise" and index % 2 == 1)
+            if wanted != is_condition(argument):
+                what = "a condition such as a < b" if wanted else "a value, not a condition,"
+                message = f"argument {index + 1} of {token.text} must be {what}"
+                raise fail(message.rstrip(","), self._text, argument.position)
+
+
+def is_condition(node: Node) -> bool:
+    """Whether a node says something that is true or false."""
+    return isinstance(node, Comparison) or (isinstance(node, Call) and node.function in CONNECTIVES)

@@ -23,6 +23,7 @@ from sympy import (
     Min,
     Mul,
     Number,
+    Piecewise,
     Pow,
     Rational,
     S,
@@ -38,6 +39,7 @@ from sympy.core.function import Application
 from sympy.matrices.expressions.dotproduct import DotProduct
 from sympy.matrices.expressions.matexpr import MatrixElement
 
+from symflow.algebra.choice import Choice
 from symflow.algebra.determinant import LogDet
 from symflow.algebra.families import FamilySum
 from symflow.algebra.words.atoms import FUNCTION, Atom, Factor
@@ -277,6 +279,15 @@ def _(expr: Any, symmetric: Symmetric) -> NormalForm:
     if all(a.is_scalar and all(m == ((), ()) for m in a.terms) for a in args):
         return constant(expr.func(*[a.terms.get(((), ()), S.Zero) for a in args]))
     return from_factor(Factor(FUNCTION, function=expr.func, args=args))
+
+
+@_convert.register(Piecewise)
+def _(expr: Any, symmetric: Symmetric) -> NormalForm:
+    if not expr.has(MatrixExpr):
+        return constant(expr)
+    choice = Choice.of(expr)
+    parts = tuple(_convert(part, symmetric) for part in choice.parts(expr))
+    return from_factor(Factor(FUNCTION, function=choice, args=parts))
 
 
 @_convert.register(Expr)

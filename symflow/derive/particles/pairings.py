@@ -102,7 +102,10 @@ class _Reader:
 
     def _groups(self, parts: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
         """Sort into constants, those of x (or of matrices) alone, those of y alone, and the others."""
-        constants, of_x, of_y, mixed = [], [], [], []
+        constants: list[Any] = []
+        of_x: list[Any] = []
+        of_y: list[Any] = []
+        mixed: list[Any] = []
         for part in parts:
             on_x, on_y = self._depends(part)
             if on_x and on_y:

@@ -52,8 +52,8 @@ def token_system(statement: Statement) -> TokenFlow:
 def _refuse(statement: Statement) -> None:
     if not statement.diffusion.is_zero:
         raise NoTokenFlow(
-            f"{statement.name}: with noise (diffusion = {statement.diffusion}) the tokens follow a stochastic "
-            "equation, for which there is no token flow; use diffusion=0"
+            f"{statement.name}: with noise (diffusion = {statement.diffusion}) the tokens follow a "
+            "stochastic equation, for which there is no token flow; use diffusion=0"
         )
     if statement.positions is not None and any(h.normalise == "sinkhorn" for h in active_heads(statement)):
         raise NoTokenFlow(
