@@ -208,7 +208,7 @@ class PythonStepper:
         if not self._sphere:
             return y
         rows = y.reshape(-1, self._sphere)
-        return (rows / np.sqrt(np.sum(rows * rows, axis=1, keepdims=True))).reshape(-1)
+        return np.asarray(rows / np.sqrt(np.sum(rows * rows, axis=1, keepdims=True))).reshape(-1)
 
     def _error(self, h: float, y_new: Array) -> float:
         scale = self._atol + self._rtol * np.maximum(np.abs(self._y), np.abs(y_new)) + 1e-300

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from sympy import Basic, MatrixSymbol
 
 from symflow.errors import InputError
@@ -13,6 +14,7 @@ from symflow.integrate.checking import Array, real_array
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.problem import Problem, read_problem
 from symflow.integrate.schedule import depends_on_time
+from symflow.integrate.tokens.state import Tokens, read_tokens
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Statement
 
@@ -27,7 +29,7 @@ class Members:
     ----------
     problem : Problem
         That of the first member.
-    initials : tuple of Gaussian
+    initials : tuple of Gaussian or Tokens
         One per member.
     shared : dict
         Parameters that all members share, as given.
@@ -36,7 +38,7 @@ class Members:
     """
 
     problem: Problem
-    initials: tuple[Gaussian, ...]
+    initials: tuple[Any, ...]
     shared: dict[str, Any]
     own: dict[str, Array]
 
@@ -58,15 +60,15 @@ class Members:
 
 
 def read_members(
-    model: Any, laws: Gaussian | tuple[Gaussian, ...], params: Any, t_span: tuple[float, float]
+    model: Any, laws: Gaussian | Tokens | tuple[Any, ...], params: Any, t_span: tuple[float, float]
 ) -> Members:
     """Match laws and parameters of every member with what the model states.
 
     Parameters
     ----------
     model : AttentionModel
-    laws : Gaussian or tuple of Gaussian
-        What :func:`read_laws` returned.
+    laws : Gaussian, Tokens or tuple of them
+        What :func:`read_laws` or :func:`read_clouds` returned.
     params : mapping
         Each value is shared, or has a leading axis of members; so have ``beta``, ``temperature`` and
         ``diffusion``.
@@ -84,7 +86,7 @@ def read_members(
     names = frozenset(params) - (frozenset(_SCALARS) - frozenset(model.parameters))
     own = _own(model.with_symbolic_scale().statement(names), params)
     count = _count(laws, own)
-    if isinstance(laws, Gaussian):
+    if not isinstance(laws, tuple):
         laws = (laws,) * count
     shared = {name: value for name, value in params.items() if name not in own}
     first = {name: values[0] for name, values in own.items()}
@@ -127,6 +129,33 @@ def read_laws(initials: Any) -> Gaussian | tuple[Gaussian, ...]:
     return laws
 
 
+def read_clouds(model: Any, initials: Any) -> Tokens | tuple[Tokens, ...]:
+    """Return the tokens of all members, or those of each.
+
+    Parameters
+    ----------
+    model : AttentionModel
+    initials : array_like (n, d) or (B, n, d), or sequence of (n, d)
+
+    Raises
+    ------
+    InputError
+        Naming the member and the token that cannot be used.
+    """
+    if isinstance(initials, Sequence) and initials and isinstance(initials[0], np.ndarray):
+        shapes = [np.shape(cloud) for cloud in initials]
+        for i, shape in enumerate(shapes):
+            if shape != shapes[0]:
+                raise InputError(
+                    f"initials[{i}] has shape {shape}, but initials[0] has {shapes[0]}; "
+                    "run ensembles of one size at a time"
+                )
+    clouds = real_array(initials, "initials")
+    if clouds.ndim == 3 and clouds.shape[0]:
+        return tuple(read_tokens(model, cloud, f"initials[{i}]") for i, cloud in enumerate(clouds))
+    return read_tokens(model, clouds, "initials")
+
+
 def _own(statement: Statement, params: Mapping[str, Any]) -> dict[str, Array]:
     """Return the parameters that have a leading axis of members."""
     axes = {s.name: _axes(s, statement) for s in statement.parameters}
@@ -166,9 +195,9 @@ def _refuse_scalars(model: AttentionModel, own: Mapping[str, Array]) -> None:
                 raise InputError(f"{name}[{m}] = {value!r} cannot be used: {error}") from None
 
 
-def _count(laws: Gaussian | tuple[Gaussian, ...], own: Mapping[str, Array]) -> int:
+def _count(laws: Gaussian | Tokens | tuple[Any, ...], own: Mapping[str, Array]) -> int:
     """Return the number of members, on which all must agree."""
-    sources = {} if isinstance(laws, Gaussian) else {"initials": len(laws)}
+    sources = {"initials": len(laws)} if isinstance(laws, tuple) else {}
     sources |= {name: len(values) for name, values in own.items()}
     if not sources:
         return 1

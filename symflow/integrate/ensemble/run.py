@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from symflow.errors import BuildError, InputError, NormaliserDiverges
 from symflow.integrate.backends import runtime
 from symflow.integrate.checking import Array
 from symflow.integrate.ensemble.lanes import LaneRun, lane_run
-from symflow.integrate.ensemble.members import Members, read_laws, read_members
+from symflow.integrate.ensemble.members import Members, read_clouds, read_laws, read_members
 from symflow.integrate.ensemble.result import Ensemble, Rows
 from symflow.integrate.ensemble.threads import Progress, Watch, line_of_progress, run_threads
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.options import Options, read_options
 from symflow.integrate.problem import read_problem, refuse_divergent
 from symflow.integrate.solve import solve
+from symflow.integrate.tokens.ensemble import run_clouds
 from symflow.integrate.trajectory import Trajectory
 
 _CHUNK = 8  # members that a thread takes at a time: as many as a register holds
@@ -44,7 +45,7 @@ def ensemble(
     max_step: float | None = None,
     first_step: float | None = None,
 ) -> Ensemble:
-    r"""Integrate many Gaussian laws, each with its own initial law or parameters.
+    r"""Integrate many Gaussian laws, or many clouds of tokens, each with its own start or parameters.
 
     .. math:: \dot\alpha_b = \Gamma(\alpha_b, \Sigma_b; \theta_b), \quad
               \dot\Sigma_b = L_b\Sigma_b + \Sigma_b L_b^\top, \qquad b = 1, …, B
@@ -57,8 +58,8 @@ def ensemble(
     ----------
     model : AttentionModel
         E.g. ``Softmax()``.
-    initials : Gaussian or sequence of Gaussian
-        One law for all members, or one per member, all of one dimension.
+    initials : Gaussian, sequence of Gaussian, or array_like (n, d) or (B, n, d)
+        One law for all members, or one per member, all of one dimension; or tokens, likewise.
     params : mapping
         Parameters by name. A value is shared by all members, or has one more axis, the first: one entry per
         member; a parameter of d numbers is then (B, d), a matrix (B, d, d), a number (B,). ``beta``,
@@ -109,15 +110,27 @@ def ensemble(
     >>> runs.t_star[1:].round(6).tolist()
     [0.5, 0.25]
     """
-    laws = read_laws(initials)
-    dim = laws.dim if isinstance(laws, Gaussian) else laws[0].dim
+    clouds = _are_clouds(initials)
+    laws: Any = read_clouds(model, initials) if clouds else read_laws(initials)
+    dim = (laws[0] if isinstance(laws, tuple) else laws).dim
     options = read_options(
         dim, t_span, t_eval=t_eval, method=method, rtol=rtol, atol=atol, dt=dt, max_step=max_step,
         first_step=first_step, events=None, dense_output=False, callback=None, max_wall_time=max_wall_time,
     )  # fmt: skip
     members = read_members(model, laws, params, (options.t0, options.t1))
     threads, step = _count(threads, "threads"), _CHUNK if chunk is None else _count(chunk, "chunk")
-    return _run(members, options, threads, step, _backend(backend), _reporter(progress))
+    chosen, reporter = _backend(backend), _reporter(progress)
+    if clouds:
+        return run_clouds(members, options, threads, step, chosen, reporter)
+    return _run(members, options, threads, step, chosen, reporter)
+
+
+def _are_clouds(initials: Any) -> bool:
+    """Whether the members are tokens: numbers, not laws."""
+    if isinstance(initials, (Gaussian, str)):
+        return False
+    first = initials[0] if isinstance(initials, Sequence) and initials else initials
+    return hasattr(first, "__array__") or (isinstance(first, Sequence) and not isinstance(first, str))
 
 
 def _run(

@@ -46,10 +46,9 @@ def run_tokens(
     InputError
         If an argument cannot be used, before any work.
     """
-    _refuse_options(options, frame, summation)
+    _refuse_choices(frame, summation)
     problem = read_problem(model, tokens, params, (options.t0, options.t1))
-    if problem.is_noisy:
-        raise InputError(f"diffusion of {model.name} needs noise, which runs of tokens do not have; drop it")
+    refuse_unavailable(problem, options)
     if frame == "rescaled":
         problem, tokens = in_rescaled_frame(problem, tokens, options.t0)
     layout = TokenLayout(tokens.count, tokens.dim, tokens.on_sphere)
@@ -70,9 +69,16 @@ def run_tokens(
     )
 
 
-def _refuse_options(options: Options, frame: str, summation: str) -> None:
+def refuse_unavailable(problem: Problem, options: Options) -> None:
+    """Refuse what runs of tokens do not have: the Taylor method and noise."""
     if options.method == "taylor":
         raise InputError("method 'taylor' is not available for tokens; use 'dop853'")
+    if problem.is_noisy:
+        name = problem.model.name
+        raise InputError(f"diffusion of {name} needs noise, which runs of tokens do not have; drop it")
+
+
+def _refuse_choices(frame: str, summation: str) -> None:
     if frame not in FRAMES:
         raise InputError(f"frame {frame!r} is unknown; choose one of {', '.join(FRAMES)}")
     if summation not in SUMMATIONS:
