@@ -29,6 +29,11 @@
 #define SYMFLOW_HAS_FMA 0
 #endif
 #endif
+#if defined(__clang__) && defined(__has_builtin)
+#if __has_builtin(__builtin_elementwise_fma)
+#define SYMFLOW_ELEMENTWISE_FMA
+#endif
+#endif
 #define SYMFLOW_INLINE static inline __attribute__((always_inline)) SYMFLOW_TARGET
 
 #define symflow_real SYMFLOW_OWN(symflow_real)
@@ -78,6 +83,8 @@ SYMFLOW_INLINE symflow_real symflow_fma(symflow_real a, symflow_real b, symflow_
 {
 #if !SYMFLOW_HAS_FMA
     return a * b + c;
+#elif defined(SYMFLOW_ELEMENTWISE_FMA)
+    return __builtin_elementwise_fma(a, b, c);
 #elif SYMFLOW_ISA == 512
     return __builtin_ia32_vfmaddpd512_mask(a, b, c, (unsigned char)-1, 4);
 #elif SYMFLOW_ISA == 256
