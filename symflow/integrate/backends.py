@@ -36,7 +36,7 @@ def warn_without_runtime() -> None:
 
 
 def compiled_for(
-    model: Any, backend: str, names: Iterable[str], steps: bool, what: str = "gaussian"
+    model: Any, backend: str, names: Iterable[str], steps: bool, entry: str | None = None
 ) -> Kernel:
     """Return the kernel of a model for a run, after checking that the runtime it asks for is there.
 
@@ -48,8 +48,8 @@ def compiled_for(
         Names of its parameters.
     steps : bool
         Whether the run takes its steps in the runtime.
-    what : str
-        ``"gaussian"`` or ``"tokens"``.
+    entry : str, optional
+        ``"tokens"`` for the function of tokens.
     """
     if backend not in BACKENDS:
         raise InputError(f"backend {backend!r} is unknown; choose one of {', '.join(BACKENDS)}")
@@ -58,7 +58,7 @@ def compiled_for(
             raise BuildError("the compiled runtime is missing; reinstall symflow with a C compiler on PATH")
         if steps:
             warn_without_runtime()
-    return compile_kernel(model, backend, names)
+    return compile_kernel(model, backend, names, entry)
 
 
 def covariances(factors: Array) -> Array:

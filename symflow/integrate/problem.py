@@ -110,7 +110,7 @@ def read_problem(model: Any, initial: Any, params: Any, t_span: tuple[float, flo
     if not isinstance(params, Mapping):
         raise InputError(f"params must be a mapping from names to values, got {type(params).__name__}")
     given = frozenset(params)
-    statement = _statement(model, given)
+    statement = symbolic_statement(model, given)
     known = (
         {name: getattr(model, name) for name in _SCALARS} | dict(params) | _weights(model, statement, initial)
     )
@@ -197,10 +197,15 @@ def _shape(symbol: Any, statement: Statement) -> tuple[Any, ...]:
     return (*leading, *symbol.shape) if isinstance(symbol, MatrixSymbol) else ()
 
 
+def symbolic_statement(model: AttentionModel, given: frozenset[str]) -> Statement:
+    """Return the statement of a model with symbols for its scalars; all their values share one."""
+    return _statement(model.with_symbolic_scale(), given)
+
+
 @lru_cache(maxsize=64)
 def _statement(model: AttentionModel, given: frozenset[str]) -> Statement:
-    """Return the statement with symbolic scale; reading it takes longer than a small run."""
-    return model.with_symbolic_scale().statement(given)
+    """Return the statement; reading it takes longer than a small run."""
+    return model.statement(given)
 
 
 @lru_cache(maxsize=64)

@@ -27,7 +27,7 @@ def bound_call(kernel: Kernel, problem: Problem, entry: str, dims: Sequence[int]
         return call
     if kernel.backend != "compiled":
         return Rebound(kernel, problem, entry, dims, call.size)
-    order = [slot.name for slot in kernel.interface(problem.parametrisation).parameters]
+    order = [slot.name for slot in kernel.interface(problem.parametrisation, entry).parameters]
     sources = [(order.index(name), moving.source()) for name, moving in problem.schedule.items()]
     return runtime().Scheduled(call, sources)
 
@@ -53,7 +53,18 @@ def right_hand_side(
 ) -> Rhs:
     """Return ``f(t, y)`` of the moments, or of another entry, for SciPy."""
     if not problem.schedule:
-        return kernel.rhs(problem.kernel_values, entry)
+        known = (
+            {}
+            if dims is None
+            else dict(
+                zip(
+                    kernel.interface(problem.parametrisation, entry).entry(entry).dimensions,
+                    dims,
+                    strict=True,
+                )
+            )
+        )
+        return kernel.rhs(problem.kernel_values, entry, known)
     call = bound_call(kernel, problem, entry, problem.dims if dims is None else dims)
     return lambda t, y: evaluate(call, t, np.ascontiguousarray(y))
 

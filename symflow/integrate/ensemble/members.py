@@ -48,8 +48,10 @@ class Members:
         return len(self.initials)
 
     def params(self, member: int) -> dict[str, Any]:
-        """Return the parameters of one member as :func:`symflow.solve` takes them, in the given order."""
-        return self.shared | {name: values[member] for name, values in self.own.items()}
+        """Return the parameters of one member as :func:`symflow.solve` takes them: its model has the scalars."""
+        return self.shared | {
+            name: values[member] for name, values in self.own.items() if name not in _SCALARS
+        }
 
     def model(self, member: int) -> Any:
         """Return the model of one member: it carries the scalars that are its own."""

@@ -100,7 +100,7 @@ class _Work:
         tokens, problem = members.initials[0], members.problem
         self._layout = TokenLayout(tokens.count, tokens.dim, tokens.on_sphere)
         self._kernel = compiled_for(
-            problem.model, backend, problem.parametrisation, steps=True, what="tokens"
+            problem.model, backend, problem.parametrisation, steps=True, entry="tokens"
         )
         self.backend = self._kernel.backend
         count, shape = members.count, tokens.x.shape

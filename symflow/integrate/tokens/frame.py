@@ -66,7 +66,6 @@ def in_rescaled_frame(problem: Problem, tokens: Tokens, t0: float) -> tuple[Prob
     moved = replace(problem.model, feed_forward=True)
     params = {name: problem.values[name] for name in problem.parametrisation}
     params |= {"W": -value, "c": np.zeros(tokens.dim)}
-    params |= {name: problem.values[name] for name in ("beta", "temperature")}
     framed = read_problem(moved, Tokens(z, on_sphere=False), params)
     turning = {
         name: Turned(name, framed.values[name], value, both)
@@ -111,5 +110,5 @@ def _turns(statement: Any) -> bool:
         if name in _TURNING
     }
     score = statement.head.score
-    moved = score.subs({x: turn * x, y: turn * y}, simultaneous=True)
-    return bool(identical(moved, score.subs(inside, simultaneous=True)))
+    moved = score.xreplace({x: turn * x, y: turn * y})
+    return bool(identical(moved, score.xreplace(inside)))

@@ -96,7 +96,7 @@ def _driver(
 ) -> tuple[Driver, str]:
     """Compile the right-hand side, bind it to the numbers, and say how it sums over pairs."""
     explicit = options.method not in IMPLICIT
-    kernel = compiled_for(problem.model, backend, problem.parametrisation, explicit, what="tokens")
+    kernel = compiled_for(problem.model, backend, problem.parametrisation, explicit, "tokens")
     y0, atol = tokens.x.reshape(-1), layout.tolerances(options.atol)
     if not explicit:
         rhs = right_hand_side(kernel, problem, "tokens", token_dims(problem, tokens))
