@@ -59,9 +59,11 @@ class Trajectory:
     _dense: Dense | None
     _layout: Layout | None
 
-    #: What is saved besides ``t``, of each event, and what tells one kind of archive from the other.
+    #: Arrays that are shown, that make up a run, and at its events; texts of one kind; which array tells it.
+    _shown: ClassVar[tuple[str, ...]] = ()
     _arrays: ClassVar[tuple[str, ...]] = ()
     _at_events: ClassVar[tuple[str, ...]] = ()
+    _named: ClassVar[tuple[str, ...]] = ()
     _required: ClassVar[str] = ""
 
     if TYPE_CHECKING:  # what only one kind of run has; asking the other kind says so
@@ -126,10 +128,9 @@ class Trajectory:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, texts and lists, ready for JSON."""
-        named = {name: getattr(self, name) for name in _HEADER}
         arrays = {name: getattr(self, name).tolist() for name in ("t", *self._shown)}
         return {
-            **named,
+            **self._header(),
             "success": self.success,
             **arrays,
             "t_events": [times.tolist() for times in self.t_events],
@@ -158,7 +159,7 @@ class Trajectory:
             for name in ("t_events", *self._at_events)
             for i, values in enumerate(getattr(self, name))
         }
-        header = {"events": len(self.t_events), **{name: getattr(self, name) for name in _HEADER}}
+        header = {"events": len(self.t_events), **self._header()}
         arrays = {name: getattr(self, name) for name in dict.fromkeys(("t", *self._shown, *self._arrays))}
         return write_archive(path, header, arrays | events)
 
@@ -203,8 +204,8 @@ class Trajectory:
         attributes = {name: getattr(self, name) for name in ("model", "method", "status", "message")}
         return xarray.Dataset(self._variables(), coords={"time": self.t}, attrs=attributes)
 
-    #: Arrays that are shown, in order.
-    _shown: ClassVar[tuple[str, ...]] = ()
+    def _header(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*_HEADER, *self._named)}
 
     def _variables(self) -> dict[str, tuple[tuple[str, ...], Array]]:
         """Return arrays with the names of their axes."""
@@ -265,6 +266,9 @@ class GaussianTrajectory(Trajectory):
     def dim(self) -> int:
         """Dimension d."""
         return int(self.mean.shape[-1])
+
+    def _header(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*_HEADER, *self._named)}
 
     def _variables(self) -> dict[str, tuple[tuple[str, ...], Array]]:
         leading = ("time",) if self.mean.ndim == 2 else ("time", "position")
