@@ -7,6 +7,9 @@ cdef extern from "symflow_abi.h" nogil:
         SYMFLOW_OUTSIDE_DOMAIN
         SYMFLOW_RAISED
 
+    struct symflow_tile_products:
+        pass
+
     ctypedef struct symflow_linalg:
         void (*gemm)(int, int, ptrdiff_t, ptrdiff_t, ptrdiff_t, double,
                      const double *, const double *, double, double *) noexcept nogil
@@ -20,6 +23,7 @@ cdef extern from "symflow_abi.h" nogil:
         int (*sqrtm)(const symflow_linalg *, ptrdiff_t, double *, double *) noexcept nogil
         int (*sylvester)(const symflow_linalg *, ptrdiff_t, const double *, double *, double *) noexcept nogil
         void (*parallel)(ptrdiff_t, void (*)(ptrdiff_t, void *) noexcept nogil, void *) noexcept nogil
+        const symflow_tile_products *tiles
 
     ctypedef struct symflow_call:
         const symflow_linalg *linalg

@@ -13,7 +13,13 @@ import os
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport fabs, sqrt
 from libc.stdlib cimport free, malloc
-from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_OUTSIDE_DOMAIN, SYMFLOW_SINGULAR, symflow_linalg
+from symflow_ext.abi cimport (
+    SYMFLOW_OK,
+    SYMFLOW_OUTSIDE_DOMAIN,
+    SYMFLOW_SINGULAR,
+    symflow_linalg,
+    symflow_tile_products,
+)
 from symflow_ext.buffers cimport Reader, Writer
 from symflow_ext.roots cimport ROOT_WORK, square_root, sylvester_root
 from symflow_ext.vectors cimport SYMFLOW_C_LOWER, symflow_factors, symflow_vectors, symflow_vectors_of
@@ -32,8 +38,12 @@ cdef extern from "symflow_pool.h" nogil:
     ctypedef void (*symflow_part)(ptrdiff_t part, void *job) noexcept nogil
     int symflow_pool_run(ptrdiff_t parts, symflow_part part, void *job, int threads)
 
+cdef extern from "symflow_tile_products.h" nogil:
+    symflow_tile_products symflow_tile_products_of(int lanes)
+
 cdef dgemm_t _dgemm = NULL
 cdef symflow_vectors _vectors = symflow_vectors_of(8)
+cdef symflow_tile_products _tiles = symflow_tile_products_of(8)
 cdef int _threads = 1
 cdef double THREADED = 4.0e6  # multiplications below which waking another thread costs more than it saves
 
@@ -451,6 +461,7 @@ _TABLE.cholesky = _table_cholesky
 _TABLE.sqrtm = square_root
 _TABLE.sylvester = sylvester_root
 _TABLE.parallel = _table_parallel
+_TABLE.tiles = &_tiles
 
 
 cdef const symflow_linalg *linalg_table() noexcept nogil:

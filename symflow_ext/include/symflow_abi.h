@@ -40,6 +40,7 @@ typedef struct symflow_linalg {
     int (*sylvester)(const struct symflow_linalg *la, ptrdiff_t n, const double *r, double *e, double *work);
     /* Run part(0 .. parts - 1, job), in any order and on several threads where some are free. */
     void (*parallel)(ptrdiff_t parts, void (*part)(ptrdiff_t part, void *job), void *job);
+    const struct symflow_tile_products *tiles; /* products of pairs of tokens: symflow_tiles.h */
 } symflow_linalg;
 
 /* One bound call: sizes, parameters (scalars as arrays of one), scratch. */

@@ -10,11 +10,14 @@
 
 #include <stddef.h>
 #include "symflow_abi.h"
+#include "symflow_tiles.h"
 
 enum {
     SYMFLOW_MOST_PAIRINGS = 4,
     SYMFLOW_MOST_NUMBERS = 8,
-    SYMFLOW_PAIRS_NARROW = 8 /* the largest widths that are kept in registers; wider ones go through tiles */
+    SYMFLOW_PAIRS_NARROW = 8,  /* the largest widths that are kept in registers; wider ones go through tiles */
+    SYMFLOW_PAIRS_ALONE = 256, /* tokens from which on threads share the work */
+    SYMFLOW_PAIRS_RANGE = 600  /* the exponentials of scores so far apart can be added up as they are */
 };
 
 /* N_i: one; the sum of theta_j w_ij; or both marginals of exp(f_i + s_ij + g_j) are one. */
@@ -36,14 +39,21 @@ typedef struct symflow_pairs {
     const symflow_linalg *linalg;
 } symflow_pairs;
 
+/* Tokens in a block of the symmetric template: enough blocks for threads, few enough tokens for a cache. */
+static inline ptrdiff_t symflow_pairs_block(ptrdiff_t n)
+{
+    ptrdiff_t block = (n / 8 + 7) / 8 * 8;
+    return block < 64 ? 64 : block > 256 ? 256 : block;
+}
+
 /* Doubles of scratch for a term of so many pairings, of these widths, and of a feature of this width. */
 static inline ptrdiff_t symflow_pairs_work(ptrdiff_t n, ptrdiff_t pitch, int pairings, const ptrdiff_t *widths,
                                            ptrdiff_t width)
 {
     ptrdiff_t total = width;
-    (void)n;
     for (int m = 0; m < pairings; ++m) total += widths[m];
-    return (2 * total + 8) * pitch;
+    const ptrdiff_t narrow = (2 * total + 8) * pitch, tiles = symflow_tiles_work(n, pairings, widths, width);
+    return narrow > tiles ? narrow : tiles;
 }
 
 #endif
