@@ -80,12 +80,20 @@ class NoTokenFlow(InputError):
     """A model without a deterministic system of n tokens; the message says why and what there is instead."""
 
 
+class NoExpansion(InputError):
+    """A velocity of tokens that cannot be summed without its pairs; the message says why."""
+
+
 class NormaliserDiverges(InputError):
     """``∫exp(s(x,y))dμ(y) = ∞``: λ_max(Σ^{1/2}CΣ^{1/2}) ≥ 1; ``value`` is that eigenvalue."""
 
     def __init__(self, message: str, value: float | None = None) -> None:
         super().__init__(message)
         self.value = value
+
+
+class NotConverged(SymflowError, ArithmeticError):
+    """An iteration has not met its stopping rule; the message says which and what helps."""
 
 
 class CheckFailed(SymflowError):
@@ -123,3 +131,7 @@ class IntegrationError(SymflowError, RuntimeError):
 
 class BackendWarning(UserWarning):
     """A slower backend was used; the message names what is missing and the remedy."""
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """A sweep that the user interrupted; the message says what is kept and how to go on."""

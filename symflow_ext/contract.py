@@ -16,6 +16,15 @@ def abi_hash() -> str:
     return hashlib.sha256(HEADER.read_bytes()).hexdigest()[:16]
 
 
+@lru_cache(maxsize=1)
+def pairs_hash() -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of every header that token kernels include."""
+    digest = hashlib.sha256()
+    for path in sorted(HEADER.parent.glob("*.h")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 def capsule_name() -> bytes:
     """Return the name of the capsule in which a kernel module hands over its ``symflow_kernel``."""
     return f"symflow.kernel.{abi_hash()}".encode()

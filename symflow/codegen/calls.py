@@ -12,10 +12,10 @@ from symflow.codegen.interface import Entry, Interface, Slot
 from symflow.codegen.load import Form
 from symflow.codegen.sizes import state_length
 from symflow.codegen.values import FloatArray
-from symflow.errors import NormaliserDiverges
+from symflow.errors import NormaliserDiverges, NotConverged
 
 #: What a right-hand side returns; the numbers are those of ``symflow_abi.h``.
-_OK, _SINGULAR, _OUTSIDE = 0, 1, 2
+_OK, _SINGULAR, _OUTSIDE, _NOT_CONVERGED = 0, 1, 2, 4
 
 
 def pack(arrays: Iterable[FloatArray]) -> FloatArray:
@@ -56,6 +56,7 @@ class NumpyCall:
         self.size = state_length(entry, dims, entry.inputs)
         self._function = form.functions[entry.name]
         self._outside = form.functions["OutsideDomain"]
+        self._endless = form.functions.get("NotConverged", ())
         self._table = dict(zip(entry.dimensions, dims, strict=True))
         self._inputs = entry.inputs
         self._arguments = [
@@ -77,6 +78,8 @@ class NumpyCall:
             return _SINGULAR
         except self._outside:
             return _OUTSIDE
+        except self._endless:
+            return _NOT_CONVERGED
         stop = 0
         for result in results:
             dy[stop : stop + result.size] = result.ravel()
@@ -97,6 +100,8 @@ def evaluate(call: Any, t: float, y: FloatArray) -> FloatArray:
     ------
     NormaliserDiverges
         Where the drift is not defined.
+    NotConverged
+        Where an iteration has not met its stopping rule.
     """
     dy = np.zeros(call.size)
     status = call(t, y, dy)
@@ -108,5 +113,9 @@ def evaluate(call: Any, t: float, y: FloatArray) -> FloatArray:
         raise NormaliserDiverges(
             f"at t = {t:g} the normaliser diverges: a matrix of the drift, such as I − ΣC, has no inverse "
             "or no square root"
+        )
+    if status == _NOT_CONVERGED:
+        raise NotConverged(
+            f"at t = {t:g} the doubly stochastic scaling of the weights has not converged; raise the temperature"
         )
     return dy

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from symflow.codegen.fixed.single import Single
 
 #: Names that the template and the statements use themselves.
-_RESERVED = (
+RESERVED = (
     *("t", "y", "dy", "call", "la", "dims", "i", "j", "status", "work", "print", "sqrt", "capsules", "total"),
     *("symflow_call", "symflow_linalg", "symflow_entry", "symflow_kernel", "symflow_rhs", "symflow_size"),
     "PyCapsule_New",
@@ -103,32 +103,33 @@ def render(name: str, values: dict[str, Any]) -> Printed:
     loader = PackageLoader("symflow.codegen", "templates")
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.get_template(name)
-    values = {**values, "title": _plain(values["title"])}
+    values = {**values, "title": plain(values["title"])}
     key = hashlib.sha256(template.render(**values, key="").encode()).hexdigest()[:32]
     return Printed(template.render(**values, key=key), key)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text that cannot end a docstring or continue a line."""
     return text.replace("\\", "/").replace('"', "'").replace("\n", " ")
 
 
 def _set(kernel: Kernelset, number: int) -> dict[str, Any]:
-    functions = [_Function(program, f"k{number}_{program.name}").values() for program in kernel.programs]
+    functions = [FunctionText(program, f"k{number}_{program.name}").values() for program in kernel.programs]
     return {
         "name": kernel.name,
-        "literal": _literal(kernel.name),
+        "literal": literal(kernel.name),
         "number": number,
         "functions": functions,
         "singles": kernel.singles,
     }
 
 
-def _literal(name: str) -> str:
+def literal(name: str) -> str:
+    """Return a name as text between quotation marks."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-class _Function:
+class FunctionText:
     """The text of one program as a ``nogil`` function."""
 
     def __init__(self, program: Program, name: str) -> None:
@@ -141,7 +142,7 @@ class _Function:
         names = [*(a.name for a in program.arrays), *program.dimensions]
         blocks = (f"b{i}" for i in range(len(self.layout.blocks)))
         indices = [f"h{i}" for i in range(len(self.loops))]
-        self.names = identifiers(names, reserved=(*_RESERVED, *blocks, *indices))
+        self.names = identifiers(names, reserved=(*RESERVED, *blocks, *indices))
         self.index = dict(zip(map(id, self.loops), indices, strict=True))
         self.running: dict[str, str] = {}  # scalars that change inside a loop
         self.coefficients: dict[Expr, str] = {}
@@ -317,12 +318,12 @@ class _Function:
 
 
 @functools.singledispatch
-def _lines(op: Any, f: _Function) -> list[str]:
+def _lines(op: Any, f: FunctionText) -> list[str]:
     raise TypeError(f"no Cython text for {type(op).__name__}")
 
 
 @_lines.register
-def _(op: Gemm, f: _Function) -> list[str]:
+def _(op: Gemm, f: FunctionText) -> list[str]:
     head = [] if op.c is None else f.copy(op.c, op.out)
     flags = f"{int(op.a.transposed)}, {int(op.b.transposed)}"
     sizes = ", ".join(f.size(n) for n in (op.a.rows, op.b.cols, op.a.cols))
@@ -333,12 +334,12 @@ def _(op: Gemm, f: _Function) -> list[str]:
 
 
 @_lines.register
-def _(op: Loop, f: _Function) -> list[str]:
+def _(op: Loop, f: FunctionText) -> list[str]:
     return f.loop(op)
 
 
 @_lines.register
-def _(op: Combine, f: _Function) -> list[str]:
+def _(op: Combine, f: FunctionText) -> list[str]:
     if (
         len(op.terms) == 1
         and op.diagonal == ZERO
@@ -366,18 +367,18 @@ def _sum(terms: list[str]) -> str:
     return " + ".join(terms) or "0.0"
 
 
-def _entry(f: _Function, coefficient: Expr, operand: Operand) -> str:
+def _entry(f: FunctionText, coefficient: Expr, operand: Operand) -> str:
     name, cols = f.names[operand.array.name], f.size(operand.array.cols)
     index = f"j*{cols} + i" if operand.transposed else f"i*{cols} + j"
     return _scaled(f, coefficient, f"{name}[{index}]")
 
 
-def _scaled(f: _Function, coefficient: Expr, text: str) -> str:
+def _scaled(f: FunctionText, coefficient: Expr, text: str) -> str:
     return text if coefficient == ONE else f"{f.coefficient(coefficient)}*{text}"
 
 
 @_lines.register
-def _(op: SymmetrisedSum, f: _Function) -> list[str]:
+def _(op: SymmetrisedSum, f: FunctionText) -> list[str]:
     out, a, n = f.names[op.out.name], f.names[op.a.name], f.size(op.out.rows)
     return [
         f"for i in range({n}):",
@@ -388,22 +389,22 @@ def _(op: SymmetrisedSum, f: _Function) -> list[str]:
 
 
 @_lines.register
-def _(op: Turned, f: _Function) -> list[str]:
+def _(op: Turned, f: FunctionText) -> list[str]:
     out, a, n = f.names[op.out.name], f.names[op.a.array.name], f.size(op.out.rows)
     return [f"la.triangle({n}, {a}, {out})"]  # the same whether a is read transposed or not
 
 
 @_lines.register
-def _(op: Factorise, f: _Function) -> list[str]:
+def _(op: Factorise, f: FunctionText) -> list[str]:
     out, n = f.names[op.out.name], f.size(op.out.rows)
     return [
         *f.copy(op.a, op.out),
-        *_checked(f"la.lu({n}, {out}, {f.pivots(op.out)})"),
+        *checked(f"la.lu({n}, {out}, {f.pivots(op.out)})"),
     ]
 
 
 @_lines.register
-def _(op: Solve, f: _Function) -> list[str]:
+def _(op: Solve, f: FunctionText) -> list[str]:
     out, n, m = f.names[op.out.name], f.size(op.out.rows), f.size(op.out.cols)
     copy = _lines(Combine(op.out, (Term(ONE, op.b),)), f) if op.b.transposed else f.copy(op.b.array, op.out)
     factors = f"{f.names[op.factors.name]}, {f.pivots(op.factors)}"
@@ -411,33 +412,34 @@ def _(op: Solve, f: _Function) -> list[str]:
 
 
 @_lines.register
-def _(op: RequirePositive, f: _Function) -> list[str]:
+def _(op: RequirePositive, f: FunctionText) -> list[str]:
     out, n = f.names[op.out.name], f.size(op.out.rows)
     return [
         *f.copy(op.a, op.out),
-        *_checked(f"la.cholesky({n}, {out})"),
+        *checked(f"la.cholesky({n}, {out})"),
     ]
 
 
 @_lines.register
-def _(op: Root, f: _Function) -> list[str]:
+def _(op: Root, f: FunctionText) -> list[str]:
     out, n = f.names[op.out.name], f.size(op.out.rows)
-    return [*f.copy(op.a, op.out), *_checked(f"la.sqrtm(la, {n}, {out}, {f.root_work(op.out)})")]
+    return [*f.copy(op.a, op.out), *checked(f"la.sqrtm(la, {n}, {out}, {f.root_work(op.out)})")]
 
 
 @_lines.register
-def _(op: Sylvester, f: _Function) -> list[str]:
+def _(op: Sylvester, f: FunctionText) -> list[str]:
     out, root, n = f.names[op.out.name], f.names[op.root.name], f.size(op.out.rows)
     call = f"la.sylvester(la, {n}, {root}, {out}, {f.root_work(op.out)})"
-    return [*f.copy(op.e, op.out), *_checked(call)]
+    return [*f.copy(op.e, op.out), *checked(call)]
 
 
-def _checked(call: str) -> list[str]:
+def checked(call: str) -> list[str]:
+    """Return the statements that end a function where a call fails."""
     return [f"status = {call}", "if status != 0:", "    return status"]
 
 
 @_lines.register
-def _(op: Scaled, f: _Function) -> list[str]:
+def _(op: Scaled, f: FunctionText) -> list[str]:
     out, factor = f.names[op.out.name], f.names[op.factor.name]
     if op.a.transposed:
         turned = _lines(Combine(op.out, (Term(ONE, op.a),)), f)
@@ -452,7 +454,7 @@ def _(op: Scaled, f: _Function) -> list[str]:
 
 
 @_lines.register
-def _(op: TraceOf, f: _Function) -> list[str]:
+def _(op: TraceOf, f: FunctionText) -> list[str]:
     out, rows = f.names[op.out.name], f.size(op.a.rows)
     if op.b is None:
         return [

@@ -88,7 +88,7 @@ class Emitter:
         self._traces: dict[Sum, Array] = {}
         self._solved: dict[tuple[Sum, bool, Operand], Operand] = {}
         self._combined_already: dict[tuple[tuple[Term, ...], Expr, Size, Size], Operand] = {}
-        self._outputs: set[Array] = set()
+        self._outputs: dict[Array, None] = {}  # in order
 
     def inside(self, arrays: Iterable[Array], scalars: Iterable[str] = ()) -> Emitter:
         """Return an emitter for the body of a loop, in which ``arrays`` have another value each time.
@@ -114,12 +114,22 @@ class Emitter:
         """Emit ``s`` into an array of its own called ``name``."""
         return self._own(self.value(s), name)
 
+    def kept(self, s: Sum, name: str) -> Array:
+        """Emit ``s`` and return where it is: an array that is there already, or else one called ``name``."""
+        operand = self.value(s)
+        there = operand.array in self._outputs or operand.array in self._inputs.values()
+        return operand.array if there and not operand.transposed else self._own(operand, name)
+
+    def made(self) -> tuple[Array, ...]:
+        """Return the arrays that were given a name, in the order in which they were."""
+        return tuple(self._outputs)
+
     def symmetrised(self, s: Sum, name: str) -> Array:
         """Emit ``s + sᵀ`` into an array called ``name``."""
         half = self.value(s)
         out = Array(name, s.rows, s.cols)
         self.ops.append(SymmetrisedSum(out, half.array))
-        self._outputs.add(out)
+        self._outputs[out] = None
         return out
 
     def turned(self, s: Sum, factor: Array, name: str) -> Array:
@@ -129,7 +139,7 @@ class Emitter:
         out = Array(name, factor.rows, s.cols)
         product = Gemm(out, Operand(factor), Operand(triangle), shape=A_LOWER + B_LOWER)
         self.ops.append(product)
-        self._outputs.add(out)
+        self._outputs[out] = None
         return out
 
     def mark_lower(self, state: Array) -> None:
@@ -206,7 +216,7 @@ class Emitter:
                 _rename(table, last.out, out)
         else:
             self.ops.append(Combine(out, (Term(ONE, operand),)))
-        self._outputs.add(out)
+        self._outputs[out] = None
         return out
 
     def _emit(self, plan: Plan) -> Operand:

@@ -1,7 +1,7 @@
 """From a model and the names of its parameters to something callable: shipped, cached, or built now.
 
 The names select the parametrisation. Which of the three it is, is decided by the model's own text, so that
-neither derivation nor lowering runs where a kernel exists.
+neither derivation nor lowering runs where a kernel exists. What is generated is decided by a :class:`Kind`.
 """
 
 from __future__ import annotations
@@ -10,25 +10,24 @@ import importlib
 import json
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symflow.codegen import cache, interface, shipped
 from symflow.codegen.keys import SCALE, arguments, model_key
+from symflow.codegen.kinds import GAUSSIAN, Kind
 from symflow.codegen.load import Form, Missing, load_capsules, log, module_name
-from symflow.codegen.versions import digest, package_version, stamp
+from symflow.codegen.versions import digest
 from symflow.errors import BackendWarning, BuildError
-
-if TYPE_CHECKING:
-    from symflow.codegen.cython_printer import Printed
-    from symflow.codegen.program import Program
 
 
 def default_names(model: Any) -> frozenset[str]:
     """Return the parameters of the parametrisation that is loaded first.
 
     As written where the user wrote the score; for a class that declares a variant, the smallest set, like
-    :func:`symflow.gaussian_closure`.
+    :func:`symflow.gaussian_closure`; on the sphere the smallest set, with identities for what is left out.
     """
+    if model.space == "sphere":
+        return min(model.parametrisations(), key=len)  # type: ignore[no-any-return]
     if "parameters" in vars(model):
         return frozenset(model.parameters)
     known = shipped.index()["defaults"].get(model_key(model))
@@ -54,7 +53,7 @@ def select(
     return names | biases, biases - names
 
 
-def obtain(model: Any, names: frozenset[str], backend: str) -> Form:
+def obtain(model: Any, names: frozenset[str], backend: str, kind: Kind = GAUSSIAN) -> Form:
     """Return the form of ``model`` for the parameter ``names``.
 
     Raises
@@ -65,21 +64,21 @@ def obtain(model: Any, names: frozenset[str], backend: str) -> Form:
         If the names do not fit the model or the model is refused.
     """
     if backend == "numpy":
-        return _printed(model, names)
+        return _printed(model, names, kind)
     lacking: object = _runtime_missing()
     if lacking is None:
-        found = shipped.find(model, names) or _from_cache(model, names)
+        found = shipped.find(model, names, kind) or _from_cache(model, names, kind)
         if found is not None:
             return found
         try:
-            return _built(model, names)
+            return _built(model, names, kind)
         except BuildError as error:
             if backend == "compiled":
                 raise
             lacking = str(error).splitlines()[0]
     elif backend == "compiled":
         raise BuildError(f"no compiled kernel of {model.name}: {lacking}")
-    form = _printed(model, names)
+    form = _printed(model, names, kind)
     message = (
         f"{model.name} runs on the slower NumPy backend: {lacking}. backend='numpy' silences this warning"
     )
@@ -87,10 +86,10 @@ def obtain(model: Any, names: frozenset[str], backend: str) -> Form:
     return form
 
 
-def text(model: Any, names: frozenset[str], target: str) -> str:
+def text(model: Any, names: frozenset[str], target: str, kind: Kind = GAUSSIAN) -> str:
     """Return the generated source."""
-    programs = _programs(model, names)
-    return _cython(model, programs).text if target == "cython" else _numpy(model, programs)
+    lowered = kind.lower(model, names)
+    return (kind.cython if target == "cython" else kind.numpy)(model, lowered)
 
 
 def _runtime_missing() -> Missing | None:
@@ -116,24 +115,23 @@ def _outside_symflow() -> int:
 # --- built on first use ----------------------------------------------------------------------------
 
 
-def _index_key(model: Any, names: frozenset[str]) -> str:
-    return digest(model_key(model, names), json.dumps(stamp(), sort_keys=True))
+def _index_key(model: Any, names: frozenset[str], kind: Kind) -> str:
+    return digest(kind.name, model_key(model, names), json.dumps(kind.stamp(), sort_keys=True))
 
 
-def _from_cache(model: Any, names: frozenset[str]) -> Form | None:
-    key = _index_key(model, names)
-    found = cache.lookup(key, stamp(), cache.readable_dirs())
+def _from_cache(model: Any, names: frozenset[str], kind: Kind) -> Form | None:
+    found = cache.lookup(_index_key(model, names, kind), kind.stamp(), cache.readable_dirs())
     if found is None:
         return None
     try:
-        form = _loaded(found, model, names)
+        form = _loaded(found, model, names, kind)
     except ImportError:  # another process has cleared or replaced it since it was found
         return None
     log("cache hit %s: %s", form.interface.name, found.library)
     return form
 
 
-def _loaded(entry: cache.Entry, model: Any, names: frozenset[str]) -> Form:
+def _loaded(entry: cache.Entry, model: Any, names: frozenset[str], kind: Kind) -> Form:
     described = interface.from_json(entry.data["interface"])
     capsules = load_capsules(entry.library, module_name(entry.data["key"]))
 
@@ -141,60 +139,36 @@ def _loaded(entry: cache.Entry, model: Any, names: frozenset[str]) -> Form:
         try:
             return entry.text.read_text(encoding="utf-8")
         except OSError:  # the cache was cleared meanwhile; the library stays mapped
-            return text(model, names, "cython")
+            return text(model, names, "cython", kind)
 
     return Form(described, "compiled", generated, capsules[described.name])
 
 
-def _built(model: Any, names: frozenset[str]) -> Form:
+def _built(model: Any, names: frozenset[str], kind: Kind) -> Form:
     """Derive, generate, build, load; the child process warms up meanwhile."""
     from symflow.codegen.build import Builder  # imports what only a build needs
 
-    index_key, now = _index_key(model, names), stamp()
+    index_key, now = _index_key(model, names, kind), kind.stamp()
     with Builder(index_key) as builder:
-        found = _from_cache(model, names) if builder.waited else None
+        found = _from_cache(model, names, kind) if builder.waited else None
         if found is not None:
             return found
-        programs = _programs(model, names)
-        printed = _cython(model, programs)
-        key = digest(printed.text, json.dumps(now, sort_keys=True))
+        lowered = kind.lower(model, names)
+        printed = kind.cython(model, lowered)
+        key = digest(printed, json.dumps(now, sort_keys=True))
         log("cache miss %s: building %s", model.name, key)
-        data = {"key": key, "interface": interface.of_programs(programs).to_json()}
-        entry = builder.build(printed.text, key, data, now, pointed_by=index_key)
-        return _loaded(entry, model, names)
-
-
-def _programs(model: Any, names: frozenset[str]) -> dict[str, Program]:
-    from symflow.codegen.lower import programs_of
-
-    return programs_of(model, names)
-
-
-def _title(model: Any) -> str:
-    return f"{model.name}: s(x, y) = beta/temperature * ({model.score}), v(y) = {model.value}"
-
-
-def _cython(model: Any, programs: dict[str, Program]) -> Printed:
-    from symflow.codegen.cython_printer import Kernelset, cython_source
-    from symflow_ext.contract import abi_hash
-
-    kernel = Kernelset(next(iter(programs.values())).model, tuple(programs.values()))
-    return cython_source([kernel], _title(model), abi_hash(), f"symflow {package_version()}")
+        data = {"key": key, "interface": kind.interface(lowered).to_json()}
+        entry = builder.build(printed, key, data, now, pointed_by=index_key, flags=kind.flags)
+        return _loaded(entry, model, names, kind)
 
 
 # --- NumPy -----------------------------------------------------------------------------------------
 
 
-def _numpy(model: Any, programs: dict[str, Program]) -> str:
-    from symflow.codegen.numpy_printer import numpy_source
-
-    return numpy_source(programs.values(), _title(model).replace("\\", "/").replace('"', "'"))
-
-
-def _printed(model: Any, names: frozenset[str]) -> Form:
+def _printed(model: Any, names: frozenset[str], kind: Kind) -> Form:
     """Execute the NumPy text, which is our own, in a namespace of its own."""
-    programs = _programs(model, names)
-    generated = _numpy(model, programs)
+    lowered = kind.lower(model, names)
+    generated = kind.numpy(model, lowered)
     namespace: dict[str, Any] = {"__name__": f"symflow.generated.{model.name}"}
     exec(compile(generated, f"<symflow {model.name}>", "exec"), namespace)
-    return Form(interface.of_programs(programs), "numpy", lambda: generated, None, namespace)
+    return Form(kind.interface(lowered), "numpy", lambda: generated, None, namespace)

@@ -10,6 +10,7 @@ from symflow.errors import InputError
 
 if TYPE_CHECKING:
     from symflow.codegen.program import Program
+    from symflow.codegen.tokens.program import TokenProgram
 
 Size = str | int
 
@@ -48,7 +49,7 @@ class Entry:
     Attributes
     ----------
     name : str
-        ``"moments"``, ``"factor"``, ``"turned"``, ``"tangent"`` or ``"domain"``.
+        ``"moments"``, ``"factor"``, ``"turned"``, ``"tangent"`` or ``"domain"``; or ``"tokens"``.
     inputs, outputs : tuple of Slot
         Pieces of the flattened state and of its derivative.
     dimensions : tuple of str
@@ -154,6 +155,18 @@ def of_programs(programs: Mapping[str, Program]) -> Interface:
     )
     guarded = any(p.is_guarded for p in programs.values())
     return Interface(first.model, _of_arrays(first.parameters), first.scalars, entries, guarded)
+
+
+#: The state of n tokens, whatever the model.
+TOKENS = Slot("X", "n", "d")
+
+
+def of_tokens(program: TokenProgram) -> Interface:
+    """Return the interface of the velocities of tokens, whose state has a token per row."""
+    d, n = program.dimensions[0], program.dimensions[-1]
+    state, velocity = Slot(TOKENS.name, n, d), Slot("velocity", n, d)
+    entry = Entry(program.name, (state,), (velocity,), program.dimensions)
+    return Interface(program.model, _of_arrays(program.parameters), program.scalars, (entry,))
 
 
 def _of_arrays(arrays: Iterable[Any]) -> tuple[Slot, ...]:

@@ -121,7 +121,7 @@ def _body(program: Program, names: Mapping[str, str], scalars: Mapping[str, str]
 
 
 def _text(op: Op, program: Program, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
-    return _loop(op, program, names, scalars) if isinstance(op, Loop) else _statement(op, names, scalars)
+    return _loop(op, program, names, scalars) if isinstance(op, Loop) else statement(op, names, scalars)
 
 
 def _loop(op: Loop, program: Program, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
@@ -198,11 +198,11 @@ def _read(operand: Operand, names: Mapping[str, str]) -> str:
 
 
 @functools.singledispatch
-def _statement(op: Any, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
+def statement(op: Any, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     raise TypeError(f"no NumPy text for {type(op).__name__}")
 
 
-@_statement.register
+@statement.register
 def _(op: Gemm, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     product = f"{_read(op.a, names)} @ {_read(op.b, names)}"
     product = _scaled(op.alpha, product if op.alpha == ONE else f"({product})", scalars)
@@ -219,7 +219,7 @@ def _added(parts: list[str]) -> str:
     return " + ".join(parts).replace(" + -", " - ")
 
 
-@_statement.register
+@statement.register
 def _(op: Combine, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     out = names[op.out.name]
     shape = f"({_name(op.out.rows, names)}, {_name(op.out.cols, names)})"
@@ -237,49 +237,49 @@ def _name(size: Size, names: Mapping[str, str]) -> str:
     return str(size) if isinstance(size, int) else names[size]
 
 
-@_statement.register
+@statement.register
 def _(op: SymmetrisedSum, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"{names[op.out.name]} = {names[op.a.name]} + {names[op.a.name]}.T"
 
 
-@_statement.register
+@statement.register
 def _(op: Turned, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     a = names[op.a.array.name]
     return f"{names[op.out.name]} = np.tril({a}) + np.triu({a}, 1).T"
 
 
-@_statement.register
+@statement.register
 def _(op: Factorise, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"{names[op.out.name]} = {names[op.a.name]}  # factorised at each solve"
 
 
-@_statement.register
+@statement.register
 def _(op: Solve, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     factors = Operand(op.factors, op.transposed)
     return f"{names[op.out.name]} = np.linalg.solve({_read(factors, names)}, {_read(op.b, names)})"
 
 
-@_statement.register
+@statement.register
 def _(op: RequirePositive, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"_require_positive({names[op.a.name]})"
 
 
-@_statement.register
+@statement.register
 def _(op: Root, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"{names[op.out.name]} = _root({names[op.a.name]})"
 
 
-@_statement.register
+@statement.register
 def _(op: Sylvester, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"{names[op.out.name]} = _moved_root({names[op.root.name]}, {names[op.e.name]})"
 
 
-@_statement.register
+@statement.register
 def _(op: Scaled, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     return f"{names[op.out.name]} = {names[op.factor.name]} * {_read(op.a, names)}"
 
 
-@_statement.register
+@statement.register
 def _(op: TraceOf, names: Mapping[str, str], scalars: Mapping[str, str]) -> str:
     out, a = names[op.out.name], _read(op.a, names)
     value = f"np.trace({a})" if op.b is None else f"({a} * {_read(op.b.T, names)}).sum()"

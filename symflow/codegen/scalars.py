@@ -37,7 +37,7 @@ def scalar_text(expression: Any, names: Mapping[str, str], sqrt: str = "sqrt") -
     '(1.0/3.0)*b'
     """
     if expression.is_number:
-        return _number(expression)
+        return number_text(expression)
     if isinstance(expression, Symbol):
         if expression.name not in names:
             raise InputError(f"coefficient {expression} is neither a scalar parameter nor a size")
@@ -62,7 +62,14 @@ def _power(base: str, halves: int, sqrt: str) -> str:
     return power if halves > 0 else f"1.0/({power})"
 
 
-def _number(value: Any) -> str:
+def number_text(value: Any) -> str:
+    """Return a real number as a double.
+
+    Raises
+    ------
+    InputError
+        If it is not real.
+    """
     if isinstance(value, Integer) and abs(value) <= _EXACT:
         return f"{int(value)}.0"
     if isinstance(value, Rational) and abs(value.p) <= _EXACT and value.q <= _EXACT:
@@ -74,7 +81,7 @@ def _number(value: Any) -> str:
 
 def _product(expression: Any, names: Mapping[str, str], sqrt: str) -> str:
     number, rest = expression.as_coeff_Mul()
-    above = [] if number == 1 else [_number(number)]
+    above = [] if number == 1 else [number_text(number)]
     below: list[str] = []
     for factor in rest.as_ordered_factors():
         inverse = isinstance(factor, Pow) and factor.exp.is_negative and not factor.is_number

@@ -13,6 +13,7 @@ from typing import Any
 
 from symflow.codegen.interface import from_json, of_programs
 from symflow.codegen.keys import model_key
+from symflow.codegen.kinds import GAUSSIAN, Kind
 from symflow.codegen.load import Form
 from symflow.codegen.versions import package_version
 from symflow.errors import ClosureUndecided, NotGaussianPreserving
@@ -29,13 +30,18 @@ def index() -> dict[str, Any]:
     try:
         data: dict[str, Any] = json.loads(path.read_bytes())
     except OSError:
-        return {"defaults": {}, "forms": {}}
+        return {"defaults": {}, "forms": {}, "open": []}
     return data
 
 
-def find(model: Any, names: frozenset[str]) -> Form | None:
+def lacks_closure(model: Any, names: frozenset[str]) -> bool:
+    """Whether this is a shipped model of which no system of Gaussian laws was found when it was built."""
+    return model_key(model, names) in index().get("open", ())
+
+
+def find(model: Any, names: frozenset[str], kind: Kind = GAUSSIAN) -> Form | None:
     """Return the compiled form of a shipped model, or None: not shipped, or changed since the build."""
-    found = index()["forms"].get(model_key(model, names))
+    found = index()["forms"].get(kind.name, {}).get(model_key(model, names))
     if found is None:
         return None
     try:

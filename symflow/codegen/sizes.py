@@ -75,17 +75,27 @@ def complete(
                 f"dims has {len(dims)} sizes; give {len(entry.dimensions)}: {', '.join(entry.dimensions)}"
             )
         dims = dict(zip(entry.dimensions, dims, strict=True))
+    _take_named(sizes, entry, dims)
+    return _in_order(entry, interface, sizes)
+
+
+def _take_named(sizes: Sizes, entry: Entry, dims: Mapping[str, int]) -> None:
     for name, value in dims.items():
         if name not in entry.dimensions:
             raise InputError(f"dims has {name!r}; {entry.name} has the sizes {', '.join(entry.dimensions)}")
         sizes.take(name, int(value), f"dims[{name!r}]", str(name), (int(value),))
-    return _in_order(entry, interface, sizes)
 
 
 def from_length(
-    entry: Entry, interface: Interface, values: Mapping[str, Any], length: int
+    entry: Entry,
+    interface: Interface,
+    values: Mapping[str, Any],
+    length: int,
+    dims: Mapping[str, int],
 ) -> tuple[int, ...]:
     """Return the sizes of a call whose flattened state has ``length`` entries; one size may be unknown.
+
+    ``dims`` has sizes that are known already.
 
     Raises
     ------
@@ -93,10 +103,12 @@ def from_length(
         If no value of the unknown size gives that length.
     """
     sizes = _of_parameters(interface, values)
+    _take_named(sizes, entry, dims)
     unknown = [name for name in entry.dimensions if name not in sizes]
     if len(unknown) > 1:
         raise InputError(
-            f"sizes {', '.join(unknown)} of {interface.name} are not determined by its parameters"
+            f"sizes {', '.join(unknown)} of {interface.name} are not determined by its parameters; "
+            f"pass dims={{{unknown[0]!r}: …}}"
         )
     for candidate in range(length + 1) if unknown else (0,):
         table = {n: candidate if n in unknown else sizes[n] for n in entry.dimensions}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symflow.codegen.arrays import listed
-from symflow.codegen.interface import Entry, Interface, Slot
+from symflow.codegen.interface import TOKENS, Entry, Interface, Slot
 from symflow.codegen.keys import SCALE
 from symflow.codegen.sizes import Sizes
 from symflow.errors import InputError
@@ -43,11 +43,31 @@ def array(slot: Slot, value: Any, role: str = "state") -> FloatArray:
     return found
 
 
-def _finite(slot: Slot, found: FloatArray) -> FloatArray:
+def _finite(slot: Slot, found: FloatArray, role: str = "parameter") -> FloatArray:
     if not np.isfinite(found).all():
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
         where = f" at index {index if len(index) > 1 else index[0]}" if index else ""
-        raise InputError(f"parameter {slot.name!r} is {found[index]}{where}; give finite numbers")
+        raise InputError(f"{role} {slot.name!r} is {found[index]}{where}; give finite numbers")
+    return found
+
+
+def tokens_of(value: Any, space: str) -> FloatArray:
+    """Return tokens, one per row, as a contiguous float64 copy.
+
+    Raises
+    ------
+    InputError
+        If there are none, one is not finite, or zero on the sphere.
+    """
+    name = TOKENS.name
+    found = _finite(TOKENS, array(TOKENS, value), "state")
+    if not found.size:
+        raise InputError(f"state {name!r} has shape {found.shape}; give at least one token of one coordinate")
+    if space == "sphere" and not found.any(axis=1).all():
+        index = int(np.argmin(found.any(axis=1)))
+        raise InputError(
+            f"state {name!r}: token {index} is zero, which is no point of the sphere; give unit vectors"
+        )
     return found
 
 

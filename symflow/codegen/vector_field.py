@@ -67,10 +67,20 @@ class RightHandSide:
         Name of the generated function.
     recipe : tuple
         How to make this function again in another process: compiled code does not travel.
+    dims : mapping of str to int, optional
+        Sizes that are known already.
     """
 
-    def __init__(self, form: Form, values: Mapping[str, FloatArray], entry: str, recipe: Recipe) -> None:
+    def __init__(
+        self,
+        form: Form,
+        values: Mapping[str, FloatArray],
+        entry: str,
+        recipe: Recipe,
+        dims: Mapping[str, int] | None = None,
+    ) -> None:
         self._form, self._values, self._recipe = form, values, recipe
+        self._dims = dims or {}
         self._entry = form.interface.entry(entry)
         self._calls = threading.local()  # a bound call has one scratch memory
 
@@ -85,7 +95,7 @@ class RightHandSide:
         """Return this thread's call for a state of ``length`` entries, and its domain."""
         calls = self._calls.__dict__.setdefault("by_length", {})
         if length not in calls:
-            dims = from_length(self._entry, self._form.interface, self._values, length)
+            dims = from_length(self._entry, self._form.interface, self._values, length, self._dims)
             call = bind(self._form, self._entry.name, dims, self._values)
             calls[length] = call, Domain(self._form, self._entry, dims, self._values)
         found: tuple[Any, Domain] = calls[length]
