@@ -83,7 +83,7 @@ def clusters(t: Any, x: Any, threshold: float | None = None, *, on_sphere: bool 
     --------
     >>> found = clusters([0.0, 1.0], [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     >>> found.count.tolist(), found.labels.tolist(), round(float(found.merge_times[0]), 3)
-    ([2, 1], [[0, 1], [0, 0]], 0.999)
+    ([2, 1], [[0, 1], [0, 0]], 0.968)
     """
     times, cloud = real_array(t, "t"), tokens(x)
     if cloud.ndim != 3 or times.shape != cloud.shape[:1]:
@@ -243,15 +243,21 @@ def _spanning_tree(cloud: Array, on_sphere: bool) -> Array:
     return edges
 
 
+def _distance(similarity: float, on_sphere: bool) -> float:
+    """Return the distance that belongs to a similarity; tokens that meet lose it linearly in time."""
+    return float(np.sqrt(max(0.0, 2.0 - 2.0 * similarity))) if on_sphere else -similarity
+
+
 def _merge_times(t: Array, cloud: Array, count: NDArray[np.intp], threshold: float, on_sphere: bool) -> Array:
-    """Interpolate, where the count falls, the similarity at which each of the clusters is linked."""
+    """Interpolate, where the count falls, the distance at which each of the clusters is linked."""
     near = threshold if on_sphere else -threshold
     n = cloud.shape[1]
     times: list[float] = []
     for index in np.flatnonzero(np.diff(count) < 0).tolist():
         before, after = (np.sort(_spanning_tree(cloud[i], on_sphere))[::-1] for i in (index, index + 1))
         for clusters_left in range(int(count[index]) - 1, int(count[index + 1]) - 1, -1):
-            low, high = before[n - clusters_left - 1], after[n - clusters_left - 1]
-            share = (near - low) / (high - low) if high > low else 1.0
+            edge = n - clusters_left - 1
+            far, close, link = (_distance(s, on_sphere) for s in (before[edge], after[edge], near))
+            share = (far - link) / (far - close) if far > close else 1.0
             times.append(float(t[index] + np.clip(share, 0.0, 1.0) * (t[index + 1] - t[index])))
     return np.sort(np.array(times))

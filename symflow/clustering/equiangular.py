@@ -111,7 +111,11 @@ class EquiangularFlow:
         import mpmath
 
         with mpmath.workdps(_DIGITS):
-            return float(self._time(self._function(n, values), *_path(start, level, n)))
+            time = self._time(self._function(n, values), *_path(start, level, n))
+            if not time < mpmath.mpf(2) ** 1023:
+                exponent = float(mpmath.log10(time))
+                raise InputError(f"level {level!r} is reached at 10^{exponent:.6g}, beyond doubles")
+        return float(time)
 
     def cosine_at(self, time: float, n: int, start: float = 0.0, **values: float) -> float:
         """Return γ at one time to about fifteen digits, by inverting :meth:`hitting_time`.
@@ -231,12 +235,17 @@ def equiangular_flow(model: Any) -> EquiangularFlow:
 
 def common_rate(term: ZonalTerm) -> Expr:
     """Return what one term adds to dγ/dt: twice what comes through x_i', by the symmetry of i and j."""
-    unit = term.at(1) if term.normalised and isinstance(term.weight, exp) else Integer(1)
-    weights = {part.seen: _ratio(term.at(part.seen), unit) for part in CLASSES}
+    # all rows have one sum, so that Sinkhorn's scaling divides by it too
+    normalised = term.normalise != "none"
+    unit = term.at(1) if normalised and isinstance(term.weight, exp) else Integer(1)
+    weights = {seen: _ratio(term.at(seen), unit) for seen in (Integer(1), GAMMA)}
     # of n tokens one is seen at cosine one, the others at γ
-    mass = weights[Integer(1)] + (COUNT - 1) * weights[GAMMA] if term.normalised else COUNT
-    change = Add(*(part.count * weights[part.seen] * factor(part.geometry) for part in CLASSES))
-    return 2 * term.strength * factor(change) / mass
+    mass = weights[Integer(1)] + (COUNT - 1) * weights[GAMMA] if normalised else COUNT
+    geometry = {
+        seen: factor(Add(*(part.count * part.geometry for part in CLASSES if part.seen == seen)))
+        for seen in weights
+    }
+    return 2 * term.strength * Add(*(weights[seen] * geometry[seen] for seen in weights)) / mass
 
 
 def _ratio(weight: Expr, unit: Expr) -> Expr:

@@ -5,7 +5,8 @@ The velocity of a law near the uniform law σ is, to first order, the gradient o
 .. math:: \partial_t\varphi = -\frac{a}{N}\operatorname{div} P_x\!\int w(\langle x, y\rangle)\,y\,\varphi(y)\,
           d\sigma(y) = -\frac{a}{N}\Delta\!\int W(\langle x, y\rangle)\,\varphi(y)\,d\sigma(y)
 
-because the velocity of σ itself vanishes, so that neither the density nor the normaliser needs to be varied.
+because the velocity of σ itself vanishes, so that neither the density nor the normaliser of rows needs to be
+varied. (Sinkhorn's scaling of keys does.)
 By the Funk–Hecke formula a spherical harmonic of degree k is an eigenfunction, with
 
 .. math:: \lambda_k(W) = \int W(u)\,\frac{C_k(u)}{C_k(1)}\,d\nu(u)
@@ -108,7 +109,7 @@ class UniformInstability:
             total = mpmath.mpf(0)
             for term in self.terms:
                 weight, strength = _numeric(term.weight, values), _numeric(term.strength, values)
-                total += strength(0) * _quadrature_rate(weight, term.normalised, k, d)
+                total += strength(0) * _quadrature_rate(weight, term.normalise, k, d)
         with mpmath.workdps(digits):
             return +total
 
@@ -154,22 +155,34 @@ def _checked(value: Any, symbol: Symbol, least: int, name: str) -> Any:
 
 
 def _term_rate(term: ZonalTerm, k: Any, d: Any) -> Expr:
-    """a·k(k + d − 2)·λ_k(W)/N, N = λ₀(w) or one; W^{(k)} = w^{(k−1)}."""
-    slope = _exponent(term.weight)
+    """a·k(k + d − 2)·λ_k(W)/N with N = 1, λ₀(w), or λ₀(w) + λ_k(w) where keys are scaled too.
+
+    With Sinkhorn's scaling a density 1 + φ is seen as 1 + φ + α, where α + κ(φ + α) = 0, κ = λ_k(w)/λ₀(w).
+    """
+    potential = _eigenvalue(term.weight, k, d, order=k - 1)
+    mass = S.One
+    if term.normalise != "none":
+        mass = _eigenvalue(term.weight, S.Zero, d, order=S.Zero)
+    if term.normalise == "sinkhorn":
+        mass += _eigenvalue(term.weight, k, d, order=k)
+    value = term.strength * k * (k + d - 2) * potential / mass
+    if value.has(Integral):
+        return value
+    tidy = powsimp(gammasimp(value), force=True)
+    return simplify(tidy) if tidy.free_symbols else tidy
+
+
+def _eigenvalue(weight: Expr, k: Any, d: Any, order: Any) -> Expr:
+    """Return λ_k of the function whose k-th derivative is the derivative of the weight of the given order."""
+    power = k + (d - 3) / S(2)
+    slope = _exponent(weight)
     if slope is not None:
-        factor = _exponential_moment(slope, k + (d - 3) / S(2)) * slope ** (k - 1)
-        mass = _exponential_moment(slope, (d - 3) / S(2))
-        scale = term.weight.subs(COSINE, 0)
-        moment, base = scale * factor, scale * mass
+        moment = weight.subs(COSINE, 0) * slope**order * _exponential_moment(slope, power)
+    elif k.is_Integer and d.is_Integer:
+        moment = _moment(weight.diff(COSINE, int(order)), power)
     else:
-        if not (k.is_Integer and d.is_Integer):
-            raise InputError("k and d must be numbers where the weight is no exponential")
-        moment = _moment(term.weight.diff(COSINE, int(k) - 1), k + (d - 3) / S(2))
-        base = _moment(term.weight, (d - 3) / S(2))
-    eigenvalue = gamma(d / S(2)) / (sqrt(pi) * 2**k * gamma(k + (d - 1) / S(2))) * moment
-    normaliser = gamma(d / S(2)) / (sqrt(pi) * gamma((d - 1) / S(2))) * base if term.normalised else S.One
-    value = term.strength * k * (k + d - 2) * eigenvalue / normaliser
-    return simplify(powsimp(gammasimp(value), force=True))
+        raise InputError("k and d must be numbers where the weight is no exponential")
+    return gammasimp(gamma(d / S(2)) / (sqrt(pi) * 2**k * gamma(k + (d - 1) / S(2)))) * moment
 
 
 def _exponent(weight: Expr) -> Expr | None:
@@ -207,7 +220,7 @@ def _numeric(expr: Expr, values: dict[str, Any]) -> Any:
     return lambdify(COSINE, number, modules="mpmath")
 
 
-def _quadrature_rate(weight: Any, normalised: bool, k: int, d: int) -> Any:
+def _quadrature_rate(weight: Any, normalise: str, k: int, d: int) -> Any:
     """k(k + d − 2) λ_k(W) = ∫ w(u) f'(u)(1 − u²) dν for the zonal harmonic f of degree k, f(1) = 1.
 
     That is one integration by parts with ((1 − u²)^{(d−1)/2} f')' = −k(k + d − 2)(1 − u²)^{(d−3)/2} f.
@@ -234,4 +247,7 @@ def _quadrature_rate(weight: Any, normalised: bool, k: int, d: int) -> Any:
         return mpmath.quad(over_angle, mpmath.linspace(0, mpmath.pi, 5)) / whole
 
     change = mean(lambda u: weight(u) * slope(u) * (1 - u * u))
-    return change / mean(weight) if normalised else change
+    if normalise == "none":
+        return change
+    seen = (lambda u: weight(u) * (1 + polynomial(u))) if normalise == "sinkhorn" else weight
+    return change / mean(seen)

@@ -119,4 +119,4 @@ def energy_growth(energy: Energy, x: Any, velocity: Any, space: str = "sphere") 
 def _rounding(energy: Energy, cloud: Array) -> float:
     """Return a bound on the relative error of the gradient: scores, their exponentials, sums over tokens."""
     n, d = cloud.shape[-2:]
-    return _EPS * (energy.score_bound(cloud) * (d + 2.0) + float(n + 4 * d + 8))
+    return float(_EPS * (energy.score_bound(cloud) * (d + 2.0) + float(n + 4 * d + 8)))

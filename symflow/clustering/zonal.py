@@ -24,14 +24,15 @@ class ZonalTerm:
     ----------
     weight : Expr
         w in the symbol :data:`COSINE`.
-    normalised : bool
-        Whether N is the integral of w over the law, and not one.
+    normalise : str
+        ``"none"``: N is one; ``"softmax"``: N is the integral of w over the law; ``"sinkhorn"``: w is scaled
+        to a doubly stochastic kernel instead.
     strength : Expr
         The number a.
     """
 
     weight: Expr
-    normalised: bool
+    normalise: str
     strength: Expr = S.One
 
     def at(self, cosine: Any) -> Expr:
@@ -76,9 +77,8 @@ def _zonal(flow: TokenFlow, term: PairTerm) -> ZonalTerm:
     values: dict[Any, Any] = {pairing.symbol: _pairing(flow, pairing) for pairing in term.pairings}
     values |= {symbol: _number(flow, expr) for symbol, expr in (*term.rows, *term.columns)}
     score = term.score.subs(values)
-    # Sinkhorn's scaling differs from rows alone by what depends on the token; among alike tokens on nothing
     weight = term.weight.subs(SCORE, score)
-    return ZonalTerm(weight, term.normalise != "none", term.prefactor * strength)
+    return ZonalTerm(weight, term.normalise, term.prefactor * strength)
 
 
 def _pairing(flow: TokenFlow, pairing: Any) -> Expr:
