@@ -48,15 +48,18 @@ def field_label(statement: Statement, index: int | None = None) -> str:
 
 
 def _motion(statement: Statement) -> str:
-    masked = statement.positions is not None
-    tokens = r"Tokens with law $\mu$ on $\mathbb{R}^d$"
+    masked, sphere = statement.positions is not None, statement.space == "sphere"
+    place = r"the unit sphere $\mathbb{S}^{d-1}$" if sphere else r"$\mathbb{R}^d$"
+    tokens = rf"Tokens with law $\mu$ on {place}"
     if masked:
         tokens = r"Tokens $(s,x)$ with law $\mu$ keep their position $s$, which has the law $\theta$, and"
     field = r"\Gamma_\mu(s,X)" if masked else r"\Gamma_\mu(X)"
     below = "_x" if masked else ""
-    transport = rf"\partial_t\mu + \operatorname{{div}}{below}(\mu\,\Gamma_\mu)"
+    projected = r"P_x\Gamma_\mu" if sphere else r"\Gamma_\mu"
+    transport = rf"\partial_t\mu + \operatorname{{div}}{below}(\mu\,{projected})"
     if statement.diffusion.is_zero:
-        return rf"{tokens} move with the velocity field $\Gamma_\mu$, that is ${transport} = 0$"
+        meaning = r", $P_x = I - xx^{\top}$" if sphere else ""
+        return rf"{tokens} move with the velocity field ${projected}${meaning}, that is ${transport} = 0$"
     motion = rf"dX = {field}\,dt + \sqrt{{2{NOISE}}}\,dw"
     equation = rf"{transport} = {NOISE}\,\Delta{below}\mu"
     return f"{tokens} follow ${motion}$ with independent Brownian motions $w$, that is ${equation}$"
