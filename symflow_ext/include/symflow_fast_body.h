@@ -1,0 +1,292 @@
+/* The passes of symflow_fast.h for the instruction set that symflow_isa.h has opened.
+ * Some registers are worked on side by side, so that the latency of one does not matter. */
+
+#define SYMFLOW_FAST_OWN(name) SYMFLOW_OWN(symflow_fast_##name)
+#if SYMFLOW_ISA == 512
+#define SYMFLOW_FAST_GROUPS 4
+#else
+#define SYMFLOW_FAST_GROUPS 2
+#endif
+#define SYMFLOW_FAST_STRIDE (SYMFLOW_LANES * SYMFLOW_FAST_GROUPS)
+
+/* Add the powers z, z^2, ... of a tile to sums[2 k], sums[2 k + 1]. */
+SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(circle_moments)(ptrdiff_t count, const double *x, ptrdiff_t modes, double *sums)
+{
+    const double *y = x + SYMFLOW_FAST_TILE;
+    double re[SYMFLOW_FAST_TILE], im[SYMFLOW_FAST_TILE];
+    for (ptrdiff_t i = 0; i < SYMFLOW_FAST_TILE; ++i) {
+        re[i] = i < count ? 1.0 : 0.0;
+        im[i] = 0.0;
+    }
+    for (ptrdiff_t from = 1; from <= modes; from += SYMFLOW_FAST_CHUNK) {
+        ptrdiff_t some = modes + 1 - from < SYMFLOW_FAST_CHUNK ? modes + 1 - from : SYMFLOW_FAST_CHUNK;
+        symflow_real total[2 * SYMFLOW_FAST_CHUNK];
+        memset(total, 0, sizeof total);
+        for (ptrdiff_t i = 0; i < count; i += SYMFLOW_FAST_STRIDE) {
+            symflow_real c[SYMFLOW_FAST_GROUPS], s[SYMFLOW_FAST_GROUPS], a[SYMFLOW_FAST_GROUPS], b[SYMFLOW_FAST_GROUPS];
+            for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+                c[g] = symflow_load(x + i + g * SYMFLOW_LANES);
+                s[g] = symflow_load(y + i + g * SYMFLOW_LANES);
+                a[g] = symflow_load(re + i + g * SYMFLOW_LANES);
+                b[g] = symflow_load(im + i + g * SYMFLOW_LANES);
+            }
+            for (ptrdiff_t k = 0; k < some; ++k) {
+                symflow_real sum_a = total[2 * k], sum_b = total[2 * k + 1];
+                for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+                    symflow_real next = symflow_fma(a[g], c[g], -(b[g] * s[g]));
+                    b[g] = symflow_fma(a[g], s[g], b[g] * c[g]);
+                    a[g] = next;
+                }
+                for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+                    sum_a += a[g];
+                    sum_b += b[g];
+                }
+                total[2 * k] = sum_a;
+                total[2 * k + 1] = sum_b;
+            }
+            for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+                symflow_store(re + i + g * SYMFLOW_LANES, a[g]);
+                symflow_store(im + i + g * SYMFLOW_LANES, b[g]);
+            }
+        }
+        for (ptrdiff_t k = 0; k < some; ++k) {
+            sums[2 * (from + k)] += symflow_total(total[2 * k]);
+            sums[2 * (from + k) + 1] += symflow_total(total[2 * k + 1]);
+        }
+    }
+}
+
+/* Sums over the modes at the queries of a tile: Z without a_0 and kappa, T along (-u_2, u_1), R without r_0. */
+SYMFLOW_TARGET static inline void SYMFLOW_FAST_OWN(circle_values)(ptrdiff_t count, const double *u, const symflow_fast_term *term,
+                                              const int radial, double *out)
+{
+    for (ptrdiff_t i = 0; i < count; i += SYMFLOW_FAST_STRIDE) {
+        symflow_real c[SYMFLOW_FAST_GROUPS], s[SYMFLOW_FAST_GROUPS], a[SYMFLOW_FAST_GROUPS], b[SYMFLOW_FAST_GROUPS], z[SYMFLOW_FAST_GROUPS], t[SYMFLOW_FAST_GROUPS], r[SYMFLOW_FAST_GROUPS];
+        for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+            c[g] = symflow_load(u + i + g * SYMFLOW_LANES);
+            s[g] = symflow_load(u + SYMFLOW_FAST_TILE + i + g * SYMFLOW_LANES);
+            a[g] = symflow_splat(1.0);
+            b[g] = z[g] = t[g] = r[g] = symflow_splat(0.0);
+        }
+        const double *row = term->table + 6;
+        for (ptrdiff_t k = 1; k <= term->modes; ++k, row += 6)
+            for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+                symflow_real next = symflow_fma(a[g], c[g], -(b[g] * s[g]));
+                b[g] = symflow_fma(a[g], s[g], b[g] * c[g]);
+                a[g] = next;
+                z[g] = symflow_fma(symflow_splat(row[0]), a[g], z[g]);
+                z[g] = symflow_fma(symflow_splat(row[1]), b[g], z[g]);
+                t[g] = symflow_fma(symflow_splat(row[3]), a[g], t[g]);
+                t[g] = symflow_fma(-symflow_splat(row[2]), b[g], t[g]);
+                if (radial) {
+                    r[g] = symflow_fma(symflow_splat(row[4]), a[g], r[g]);
+                    r[g] = symflow_fma(symflow_splat(row[5]), b[g], r[g]);
+                }
+            }
+        for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+            symflow_store(out + i + g * SYMFLOW_LANES, z[g]);
+            symflow_store(out + SYMFLOW_FAST_TILE + i + g * SYMFLOW_LANES, t[g]);
+            symflow_store(out + 2 * SYMFLOW_FAST_TILE + i + g * SYMFLOW_LANES, r[g]);
+        }
+    }
+}
+
+SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(circle_term)(const symflow_fast *job, const symflow_fast_term *term, ptrdiff_t count,
+                                     const double *x, double *v)
+{
+    double turned[2 * SYMFLOW_FAST_TILE], out[3 * SYMFLOW_FAST_TILE];
+    const double *u = x;
+    if (term->turned) {
+        symflow_fast_turn(2, term->turn, x, turned);
+        u = turned;
+    }
+    if (term->radial)
+        SYMFLOW_FAST_OWN(circle_values)(count, u, term, 1, out);
+    else
+        SYMFLOW_FAST_OWN(circle_values)(count, u, term, 0, out);
+    double *z = out, *across = out + SYMFLOW_FAST_TILE, *along = out + 2 * SYMFLOW_FAST_TILE;
+    for (ptrdiff_t i = 0; i < count; ++i) {
+        double c = u[i], s = u[SYMFLOW_FAST_TILE + i], t = across[i], r = term->along[0] + along[i];
+        z[i] = term->first + term->kappa * z[i];
+        across[i] = r * c - t * s;
+        along[i] = r * s + t * c;
+    }
+    symflow_fast_contribute(job, term, 2, count, u, z, across, v);
+}
+
+/* Add q_lm(z) (x + iy)^m of a tile to sums. The q_lm satisfy q_l+1 = alpha_l z q_l - q_l-1, q_mm = 1. */
+SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(sphere_moments)(const symflow_fast *job, ptrdiff_t count, const double *x, double *sums)
+{
+    const double *y = x + SYMFLOW_FAST_TILE, *z = y + SYMFLOW_FAST_TILE, *alpha = job->steps;
+    const ptrdiff_t modes = job->modes;
+    double re[SYMFLOW_FAST_TILE], im[SYMFLOW_FAST_TILE];
+    for (ptrdiff_t i = 0; i < SYMFLOW_FAST_TILE; ++i) {
+        re[i] = i < count ? 1.0 : 0.0;
+        im[i] = 0.0;
+    }
+    for (ptrdiff_t m = 0; m <= modes; ++m) {
+        symflow_real total[2 * (SYMFLOW_FAST_DEGREE + 1)];
+        memset(total, 0, (size_t)(modes + 1 - m) * 2 * sizeof(symflow_real));
+        for (ptrdiff_t i = 0; i < count; i += SYMFLOW_FAST_STRIDE) {
+            symflow_real h[SYMFLOW_FAST_GROUPS], a[SYMFLOW_FAST_GROUPS], b[SYMFLOW_FAST_GROUPS], c[SYMFLOW_FAST_GROUPS], d[SYMFLOW_FAST_GROUPS];
+            for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+                h[g] = symflow_load(z + i + g * SYMFLOW_LANES);
+                a[g] = symflow_load(re + i + g * SYMFLOW_LANES);
+                b[g] = symflow_load(im + i + g * SYMFLOW_LANES);
+                c[g] = d[g] = symflow_splat(0.0);
+            }
+            for (ptrdiff_t l = 0; l <= modes - m; ++l) {
+                symflow_real sum_a = total[2 * l], sum_b = total[2 * l + 1];
+                for (int g = 0; g < SYMFLOW_FAST_GROUPS; ++g) {
+                    sum_a += a[g];
+                    sum_b += b[g];
+                    symflow_real step = symflow_splat(alpha[l]) * h[g];
+                    symflow_real next_a = symflow_fma(step, a[g], -(c[g])), next_b = symflow_fma(step, b[g], -(d[g]));
+                    c[g] = a[g];
+                    d[g] = b[g];
+                    a[g] = next_a;
+                    b[g] = next_b;
+                }
+                total[2 * l] = sum_a;
+                total[2 * l + 1] = sum_b;
+            }
+        }
+        for (ptrdiff_t l = 0; l <= modes - m; ++l, sums += 2) {
+            sums[0] += symflow_total(total[2 * l]);
+            sums[1] += symflow_total(total[2 * l + 1]);
+        }
+        alpha += modes + 1 - m;
+        for (ptrdiff_t i = 0; i < SYMFLOW_FAST_TILE; ++i) {
+            double next = re[i] * x[i] - im[i] * y[i], other = re[i] * y[i] + im[i] * x[i];
+            int keep = fabs(next) + fabs(other) > SYMFLOW_FAST_TINY;
+            re[i] = keep ? next : 0.0;
+            im[i] = keep ? other : 0.0;
+        }
+    }
+}
+
+/* What one m adds: q_lm against the six columns of the table. */
+#define SYMFLOW_FAST_COLUMNS(radial)                                                                           \
+    for (ptrdiff_t l = 0; l <= term->modes - m; ++l, row += 6)                                                 \
+        for (int g = 0; g < 2; ++g) {                                                                          \
+            p[0][g] = symflow_fma(symflow_splat(row[0]), q[g], p[0][g]);                                                       \
+            p[1][g] = symflow_fma(symflow_splat(row[1]), q[g], p[1][g]);                                                       \
+            p[2][g] = symflow_fma(symflow_splat(row[2]), q[g], p[2][g]);                                                       \
+            p[3][g] = symflow_fma(symflow_splat(row[3]), q[g], p[3][g]);                                                       \
+            if (radial) {                                                                                      \
+                p[4][g] = symflow_fma(symflow_splat(row[4]), q[g], p[4][g]);                                                   \
+                p[5][g] = symflow_fma(symflow_splat(row[5]), q[g], p[5][g]);                                                   \
+            }                                                                                                  \
+            symflow_real next = symflow_fma(symflow_splat(alpha[l]) * h[g], q[g], -(last[g]));                                            \
+            last[g] = q[g];                                                                                    \
+            q[g] = next;                                                                                       \
+        }
+
+/* Z without a_0 and kappa, the gradient of Y in three coordinates, R, at the queries of a tile. */
+SYMFLOW_TARGET static inline void SYMFLOW_FAST_OWN(sphere_values)(const symflow_fast *job, ptrdiff_t count, const double *u,
+                                              const symflow_fast_term *term, const int radial, double *out)
+{
+    for (ptrdiff_t i = 0; i < count; i += 2 * SYMFLOW_LANES) {
+        symflow_real h[2], re[2], im[2], re_last[2], im_last[2], sum[5][2];
+        const double *row = term->table, *alpha = job->steps;
+        memset(sum, 0, sizeof sum);
+        for (int g = 0; g < 2; ++g) {
+            h[g] = symflow_load(u + 2 * SYMFLOW_FAST_TILE + i + g * SYMFLOW_LANES);
+            re[g] = symflow_splat(1.0);
+            im[g] = re_last[g] = im_last[g] = symflow_splat(0.0);
+        }
+        for (ptrdiff_t m = 0; m <= term->modes; ++m) {
+            symflow_real p[6][2], q[2], last[2];
+            memset(p, 0, sizeof p);
+            for (int g = 0; g < 2; ++g) {
+                q[g] = symflow_splat(1.0);
+                last[g] = symflow_splat(0.0);
+            }
+            SYMFLOW_FAST_COLUMNS(radial)
+            alpha += job->modes + 1 - m;
+            for (int g = 0; g < 2; ++g) {
+                symflow_real a = re_last[g] * (double)m, b = im_last[g] * (double)m;
+                sum[0][g] += p[0][g] * re[g] + p[1][g] * im[g];
+                sum[1][g] += p[0][g] * a + p[1][g] * b;
+                sum[2][g] += p[1][g] * a - p[0][g] * b;
+                sum[3][g] += p[2][g] * re_last[g] + p[3][g] * im_last[g];
+                if (radial)
+                    sum[4][g] += p[4][g] * re[g] + p[5][g] * im[g];
+                re_last[g] = re[g];
+                im_last[g] = im[g];
+                symflow_real x = symflow_load(u + i + g * SYMFLOW_LANES), y = symflow_load(u + SYMFLOW_FAST_TILE + i + g * SYMFLOW_LANES);
+                symflow_real next = re[g] * x - im[g] * y, other = re[g] * y + im[g] * x, size = next * next + other * other;
+                symflow_mask keep = (symflow_mask)(size > symflow_splat(SYMFLOW_FAST_TINY * SYMFLOW_FAST_TINY));
+                re[g] = (symflow_real)((symflow_mask)next & keep);
+                im[g] = (symflow_real)((symflow_mask)other & keep);
+            }
+        }
+        for (int g = 0; g < 2; ++g)
+            for (int a = 0; a < 5; ++a)
+                symflow_store(out + a * SYMFLOW_FAST_TILE + i + g * SYMFLOW_LANES, sum[a][g]);
+    }
+}
+
+SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(sphere_term)(const symflow_fast *job, const symflow_fast_term *term, ptrdiff_t count,
+                                     const double *x, double *v)
+{
+    double turned[3 * SYMFLOW_FAST_TILE], out[5 * SYMFLOW_FAST_TILE];
+    const double *u = x;
+    if (term->turned) {
+        symflow_fast_turn(3, term->turn, x, turned);
+        u = turned;
+    }
+    if (term->radial)
+        SYMFLOW_FAST_OWN(sphere_values)(job, count, u, term, 1, out);
+    else
+        SYMFLOW_FAST_OWN(sphere_values)(job, count, u, term, 0, out);
+    double *z = out, *slope = out + SYMFLOW_FAST_TILE, *radial = out + 4 * SYMFLOW_FAST_TILE;
+    for (ptrdiff_t i = 0; i < count; ++i) {
+        double along = term->radial ? radial[i] : 0.0;
+        z[i] = term->first + term->kappa * z[i];
+        for (int a = 0; a < 3; ++a)
+            along -= slope[a * SYMFLOW_FAST_TILE + i] * u[a * SYMFLOW_FAST_TILE + i];
+        for (int a = 0; a < 3; ++a)
+            slope[a * SYMFLOW_FAST_TILE + i] += along * u[a * SYMFLOW_FAST_TILE + i];
+    }
+    symflow_fast_contribute(job, term, 3, count, u, z, slope, v);
+}
+
+#define SYMFLOW_FAST_PART(space, dim, add, term_values)                                                        \
+    SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(space##_moments_part)(ptrdiff_t part, void *data)                                  \
+    {                                                                                                          \
+        const symflow_fast *job = (const symflow_fast *)data;                                                  \
+        ptrdiff_t size = 2 * symflow_fast_moments(dim, job->modes), from = part * job->part;                   \
+        ptrdiff_t to = from + job->part < job->n ? from + job->part : job->n;                                  \
+        double x[dim * SYMFLOW_FAST_TILE], *sums = job->moments + part * size;                                 \
+        memset(sums, 0, (size_t)size * sizeof(double));                                                        \
+        for (; from < to; from += SYMFLOW_FAST_TILE) {                                                         \
+            ptrdiff_t count = to - from < SYMFLOW_FAST_TILE ? to - from : SYMFLOW_FAST_TILE;                   \
+            symflow_fast_gather(dim, count, job->y + from * dim, x);                                           \
+            add;                                                                                               \
+        }                                                                                                      \
+    }                                                                                                          \
+    SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(space##_velocity_part)(ptrdiff_t part, void *data)                                 \
+    {                                                                                                          \
+        const symflow_fast *job = (const symflow_fast *)data;                                                  \
+        ptrdiff_t from = part * job->part, to = from + job->part < job->n ? from + job->part : job->n;         \
+        double x[dim * SYMFLOW_FAST_TILE], v[dim * SYMFLOW_FAST_TILE];                                         \
+        for (; from < to; from += SYMFLOW_FAST_TILE) {                                                         \
+            ptrdiff_t count = to - from < SYMFLOW_FAST_TILE ? to - from : SYMFLOW_FAST_TILE;                   \
+            symflow_fast_gather(dim, count, job->y + from * dim, x);                                           \
+            memset(v, 0, sizeof v);                                                                            \
+            for (ptrdiff_t i = 0; i < job->count; ++i)                                                         \
+                term_values(job, job->terms + i, count, x, v);                                                 \
+            symflow_fast_finish(job, dim, from, count, v);                                                          \
+        }                                                                                                      \
+    }
+
+SYMFLOW_FAST_PART(circle, 2, SYMFLOW_FAST_OWN(circle_moments)(count, x, job->modes, sums), SYMFLOW_FAST_OWN(circle_term))
+SYMFLOW_FAST_PART(sphere, 3, SYMFLOW_FAST_OWN(sphere_moments)(job, count, x, sums), SYMFLOW_FAST_OWN(sphere_term))
+
+#undef SYMFLOW_FAST_PART
+#undef SYMFLOW_FAST_COLUMNS
+#undef SYMFLOW_FAST_STRIDE
+#undef SYMFLOW_FAST_GROUPS
+#undef SYMFLOW_FAST_GROUPS
+#undef SYMFLOW_FAST_OWN
