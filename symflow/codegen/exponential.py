@@ -233,7 +233,7 @@ def header() -> str:
     """Return the text of ``symflow_exp_constants.h``."""
     high, low = logarithm_parts()
     lines = [
-        "/* Constants of symflow_exp.h, written by symflow/codegen/exponential.py, where errors are proved. */",
+        "/* Constants of symflow_exp.h, written by symflow/codegen/exponential.py and proved there. */",
         "#ifndef SYMFLOW_EXP_CONSTANTS_H",
         "#define SYMFLOW_EXP_CONSTANTS_H",
         "",

@@ -6,6 +6,8 @@
  */
 #include "symflow_exp_constants.h"
 
+#define SYMFLOW_PER_LN2 0x1.71547652b82fep0
+
 #if SYMFLOW_ISA == 512
 #define SYMFLOW_EXP(kind) symflow_exp_table_##kind
 #define SYMFLOW_EXP_DEGREE 5
@@ -53,7 +55,7 @@ SYMFLOW_INLINE void SYMFLOW_OWN(symflow_powers)(int count, symflow_real *t, int 
         EACH t[v] = symflow_min(symflow_splat(natural ? 710.0 : 1025.0),
                                 symflow_max(symflow_splat(natural ? -746.0 : -1077.0), t[v]));
     if (natural)
-        EACH k[v] = symflow_fma(t[v], symflow_splat(0x1.71547652b82fep0), symflow_splat(SYMFLOW_EXP_ROUNDER));
+        EACH k[v] = symflow_fma(t[v], symflow_splat(SYMFLOW_PER_LN2), symflow_splat(SYMFLOW_EXP_ROUNDER));
     else
         EACH k[v] = t[v] + SYMFLOW_EXP_ROUNDER;
     EACH r[v] = k[v] - SYMFLOW_EXP_ROUNDER;

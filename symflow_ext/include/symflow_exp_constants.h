@@ -1,4 +1,4 @@
-/* Constants of symflow_exp.h: written by symflow/codegen/exponential.py, which proves the errors. */
+/* Constants of symflow_exp.h, written by symflow/codegen/exponential.py and proved there. */
 #ifndef SYMFLOW_EXP_CONSTANTS_H
 #define SYMFLOW_EXP_CONSTANTS_H
 

@@ -15,14 +15,17 @@
 #if SYMFLOW_ISA == 512
 #define SYMFLOW_TARGET __attribute__((target("avx512f,fma")))
 #define SYMFLOW_LANES 8
+#define SYMFLOW_ROWS 4 /* queries whose sums fit into the registers beside the rest */
 #define SYMFLOW_HAS_FMA 1
 #elif SYMFLOW_ISA == 256
 #define SYMFLOW_TARGET __attribute__((target("avx2,fma")))
 #define SYMFLOW_LANES 4
+#define SYMFLOW_ROWS 2
 #define SYMFLOW_HAS_FMA 1
 #else
 #define SYMFLOW_TARGET
 #define SYMFLOW_LANES 2
+#define SYMFLOW_ROWS 2
 #if defined(__aarch64__)
 #define SYMFLOW_HAS_FMA 1
 #else

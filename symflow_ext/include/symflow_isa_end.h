@@ -2,6 +2,7 @@
 #undef SYMFLOW_ISA
 #undef SYMFLOW_TARGET
 #undef SYMFLOW_LANES
+#undef SYMFLOW_ROWS
 #undef SYMFLOW_HAS_FMA
 #undef SYMFLOW_INLINE
 #undef symflow_real

@@ -1,81 +1,446 @@
 /* The sums over pairs of one term for one instruction set; included by symflow_pairs_term.h only.
  *
- * What is here for all templates: scores of one query against a vector of keys. Then the templates: rows and
- * symmetric (small widths), tiles (symflow_pairs_tiles.h), Sinkhorn (symflow_pairs_sinkhorn.h).
+ * A sweep takes a few queries (rows) through a range of keys, a vector of them at a time. Its row sums stay in
+ * registers; where the score is symmetric it also adds to the sums of the keys, so that no pair is met twice.
+ * Where the exponentials of scores could overflow, or all of a row vanish, the largest score is subtracted: of
+ * all pairs, known from a bound or from a search, or of every row. Exponents are powers of two: s/ln 2 - shift.
+ * Wide features (tiles) and Sinkhorn's scaling are in files of their own.
  */
 #define NAME(name) SYMFLOW_TERM_NAME(name)
+#define EACH_ROW _Pragma("GCC unroll 8") for (int r = 0; r < SYMFLOW_ROWS; ++r)
+#define EACH(c, count) _Pragma("GCC unroll 4") for (ptrdiff_t c = 0; c < (count); ++c)
 
-/* Score of token i with tokens j .. j + SYMFLOW_LANES - 1. */
-SYMFLOW_INLINE symflow_real NAME(score)(const symflow_pairs *job, const symflow_real *p, ptrdiff_t i, ptrdiff_t j)
+typedef struct NAME(plan) {
+    symflow_pairs *job;
+    const double *left[SYMFLOW_TERM_PAIRINGS];
+    double shift, *shifts; /* common to all queries, unless there is one for each */
+    int wide;              /* exponents may leave the range of normal numbers */
+    ptrdiff_t width; /* of all pairings and the feature, where it is the same and there is code for it; else 0 */
+    ptrdiff_t block, blocks, round;
+} NAME(plan);
+
+/* Queries i .. i + SYMFLOW_ROWS - 1, each against the keys begin .. end - 1. */
+typedef struct NAME(query) {
+    ptrdiff_t i;
+    double left[SYMFLOW_ROWS][SYMFLOW_TERM_PAIRINGS][SYMFLOW_PAIRS_NARROW];
+    double feature[SYMFLOW_ROWS][SYMFLOW_PAIRS_NARROW], numbers[SYMFLOW_ROWS][SYMFLOW_TERM_ROWS + 1];
+    double shift[SYMFLOW_ROWS];
+    long long begin[SYMFLOW_ROWS], end[SYMFLOW_ROWS];
+    ptrdiff_t inner_begin, inner_end; /* keys of all of them */
+} NAME(query);
+
+SYMFLOW_INLINE void NAME(ask)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t i, int later, NAME(query) *query)
 {
-    symflow_real u[SYMFLOW_TERM_PAIRINGS], a[SYMFLOW_TERM_ROWS + 1], b[SYMFLOW_TERM_COLUMNS + 1];
+    const symflow_pairs *job = plan->job;
+    const ptrdiff_t width = d ? d : job->width;
+    query->i = i;
+    query->inner_begin = 0;
+    query->inner_end = job->n;
+    for (int r = 0; r < SYMFLOW_ROWS; ++r) {
+        for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
+            const ptrdiff_t size = d ? d : job->widths[m];
+            EACH(c, size) query->left[r][m][c] = plan->left[m][c * job->pitch + i + r];
+        }
+        EACH(c, width) query->feature[r][c] = job->feature[c * job->pitch + i + r];
+        for (int l = 0; l < SYMFLOW_TERM_ROWS; ++l) query->numbers[r][l] = job->rows[l][i + r];
+        query->shift[r] = plan->shifts ? plan->shifts[i + r] : plan->shift;
+        query->begin[r] = later ? i + r + 1 : 0;
+        query->end[r] = i + r >= job->n ? 0 : job->causal ? i + r + 1 : job->n;
+        query->inner_begin = query->begin[r];
+        query->inner_end = query->end[r] < query->inner_end ? query->end[r] : query->inner_end;
+    }
+}
+
+/* The scores of every query with keys j .. j + SYMFLOW_LANES - 1; as exponents where that is what is wanted. */
+SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *query, ptrdiff_t d, ptrdiff_t j,
+                                 symflow_real *s)
+{
+    const symflow_pairs *job = plan->job;
+    const ptrdiff_t pitch = job->pitch;
+    symflow_real u[SYMFLOW_ROWS][SYMFLOW_TERM_PAIRINGS];
     for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
-        u[m] = (symflow_real){0};
-        for (ptrdiff_t c = 0; c < job->widths[m]; ++c) {
-            symflow_real x = symflow_splat(job->left[m][c * job->pitch + i]);
-            symflow_real y = symflow_load(job->right[m] + c * job->pitch + j);
-            if (SYMFLOW_TERM_DIFFERENCE(m)) {
-                x = y = x - y;
-            }
-            u[m] = symflow_fma(x, y, u[m]);
+        const ptrdiff_t size = d ? d : job->widths[m];
+        EACH_ROW u[r][m] = SYMFLOW_TERM_PLAIN ? symflow_splat(-query->shift[r]) : (symflow_real){0};
+        EACH(c, size)
+        {
+            symflow_real y = symflow_load(job->right[m] + c * pitch + j);
+            if (SYMFLOW_TERM_DIFFERENCE(m))
+                EACH_ROW
+                {
+                    symflow_real gap = symflow_splat(query->left[r][m][c]) - y;
+                    u[r][m] = symflow_fma(gap, gap, u[r][m]);
+                }
+            else
+                EACH_ROW u[r][m] = symflow_fma(symflow_splat(query->left[r][m][c]), y, u[r][m]);
         }
     }
-    for (int l = 0; l < SYMFLOW_TERM_ROWS; ++l) a[l] = symflow_splat(job->rows[l][i]);
-    for (int l = 0; l < SYMFLOW_TERM_COLUMNS; ++l) b[l] = symflow_load(job->columns[l] + j);
-    (void)a, (void)b, (void)p;
-    return SYMFLOW_TERM_SCORE(u, a, b, p);
-}
-
-SYMFLOW_INLINE void NAME(scalars)(const symflow_pairs *job, symflow_real *p)
-{
-    p[0] = (symflow_real){0};
-    for (int k = 0; k < SYMFLOW_TERM_SCALARS; ++k) p[k] = symflow_splat(job->scalars[k]);
-}
-
-/* Lanes of tokens j .. that are before `end`. */
-SYMFLOW_INLINE symflow_mask NAME(before)(ptrdiff_t j, ptrdiff_t end)
-{
-    symflow_mask lanes;
-    for (int lane = 0; lane < SYMFLOW_LANES; ++lane) lanes[lane] = lane;
-    return (symflow_mask)(lanes < (long long)(end - j));
-}
-
-/* One query after the other, its largest score first. */
-SYMFLOW_TARGET static int NAME(rows)(symflow_pairs *job)
-{
-    symflow_real p[SYMFLOW_TERM_SCALARS + 1];
-    NAME(scalars)(job, p);
-    for (ptrdiff_t i = 0; i < job->n; ++i) {
-        ptrdiff_t end = job->causal ? i + 1 : job->n;
-        symflow_real most = symflow_splat(-HUGE_VAL), mass = {0};
-        if (SYMFLOW_TERM_EXPONENTIAL && job->normalise != SYMFLOW_SUM) {
-            for (ptrdiff_t j = 0; j < end; j += SYMFLOW_LANES) {
-                symflow_real s = NAME(score)(job, p, i, j);
-                most = symflow_max(most, symflow_select(NAME(before)(j, end), s, symflow_splat(-HUGE_VAL)));
-            }
-            most = symflow_splat(symflow_largest(most));
-        } else {
-            most = (symflow_real){0};
-        }
-        for (ptrdiff_t c = 0; c < job->width; ++c) job->average[c * job->pitch + i] = 0.0;
-        for (ptrdiff_t j = 0; j < end; j += SYMFLOW_LANES) {
-            symflow_real s = NAME(score)(job, p, i, j);
-#if SYMFLOW_TERM_EXPONENTIAL
-            s = symflow_exp(s - most);
+#if SYMFLOW_TERM_PLAIN
+    EACH_ROW s[r] = u[r][0];
 #else
-            s = SYMFLOW_TERM_WEIGHT(s);
-#endif
-            s = symflow_keep(NAME(before)(j, end), s);
-            s = job->theta ? s * symflow_load(job->theta + j) : s / (double)job->n;
-            mass += s;
-            for (ptrdiff_t c = 0; c < job->width; ++c)
-                job->average[c * job->pitch + i] += symflow_total(s * symflow_load(job->feature + c * job->pitch + j));
-        }
-        double total = symflow_total(mass), scale = job->normalise == SYMFLOW_SOFTMAX ? 1.0 / total : 1.0;
-        for (ptrdiff_t c = 0; c < job->width; ++c) job->average[c * job->pitch + i] *= scale;
-        job->mass[i] = total * scale;
+    symflow_real b[SYMFLOW_TERM_COLUMNS + 1], p[SYMFLOW_TERM_SCALARS + 1];
+    for (int l = 0; l < SYMFLOW_TERM_COLUMNS; ++l) b[l] = symflow_load(job->columns[l] + j);
+    for (int k = 0; k < SYMFLOW_TERM_SCALARS; ++k) p[k] = symflow_splat(job->scalars[k]);
+    (void)b, (void)p;
+    EACH_ROW
+    {
+        symflow_real a[SYMFLOW_TERM_ROWS + 1];
+        for (int l = 0; l < SYMFLOW_TERM_ROWS; ++l) a[l] = symflow_splat(query->numbers[r][l]);
+        (void)a;
+        s[r] = SYMFLOW_TERM_SCORE(u[r], a, b, p);
+        if (SYMFLOW_TERM_EXPONENTIAL)
+            s[r] = symflow_fma(s[r], symflow_splat(SYMFLOW_PER_LN2), symflow_splat(-query->shift[r]));
     }
-    return SYMFLOW_OK;
+#endif
+}
+
+/* From scores, or exponents, to weights. */
+SYMFLOW_INLINE void NAME(weights)(const NAME(plan) *plan, symflow_real *s)
+{
+#if SYMFLOW_TERM_EXPONENTIAL
+    if (plan->wide)
+        SYMFLOW_OWN(symflow_powers)(SYMFLOW_ROWS, s, 0, 1);
+    else
+        SYMFLOW_OWN(symflow_powers)(SYMFLOW_ROWS, s, 0, 0);
+#else
+    (void)plan;
+    EACH_ROW s[r] = SYMFLOW_TERM_WEIGHT(s[r]);
+#endif
+}
+
+/* Lanes whose key is for query r. */
+SYMFLOW_INLINE symflow_mask NAME(lanes)(const NAME(query) *query, int r, ptrdiff_t j)
+{
+    symflow_mask key;
+    for (int lane = 0; lane < SYMFLOW_LANES; ++lane) key[lane] = j + lane;
+    return (symflow_mask)(key >= query->begin[r]) & (symflow_mask)(key < query->end[r]);
+}
+
+SYMFLOW_INLINE int NAME(partly)(const NAME(query) *query, ptrdiff_t j)
+{
+    return j < query->inner_begin || j + SYMFLOW_LANES > query->inner_end;
+}
+
+typedef struct NAME(sums) {
+    symflow_real feature[SYMFLOW_ROWS][SYMFLOW_PAIRS_NARROW], mass[SYMFLOW_ROWS];
+} NAME(sums);
+
+SYMFLOW_INLINE void NAME(collect)(const symflow_pairs *job, ptrdiff_t d, ptrdiff_t j, const symflow_real *w,
+                                  NAME(sums) *sums)
+{
+    const ptrdiff_t width = d ? d : job->width;
+    EACH(c, width)
+    {
+        symflow_real f = symflow_load(job->feature + c * job->pitch + j);
+        EACH_ROW sums->feature[r][c] = symflow_fma(w[r], f, sums->feature[r][c]);
+    }
+    EACH_ROW sums->mass[r] += w[r];
+}
+
+/* Take the queries from key `from` on to key `to`. Shared: the keys get their share, too. */
+SYMFLOW_INLINE void NAME(sweep)(const NAME(plan) *plan, ptrdiff_t d, int shared, ptrdiff_t i, ptrdiff_t from,
+                                ptrdiff_t to)
+{
+    const symflow_pairs *job = plan->job;
+    const ptrdiff_t pitch = job->pitch, width = d ? d : job->width;
+    NAME(query) query;
+    NAME(sums) sums;
+    NAME(ask)(plan, d, i, shared, &query);
+    EACH_ROW
+    {
+        EACH(c, width) sums.feature[r][c] = (symflow_real){0};
+        sums.mass[r] = (symflow_real){0};
+    }
+    for (ptrdiff_t j = from; j < to; j += SYMFLOW_LANES) {
+        symflow_real w[SYMFLOW_ROWS];
+        NAME(scores)(plan, &query, d, j, w);
+        NAME(weights)(plan, w);
+        if (!shared && job->theta) {
+            symflow_real theta = symflow_load(job->theta + j);
+            EACH_ROW w[r] *= theta;
+        }
+        if (NAME(partly)(&query, j)) EACH_ROW w[r] = symflow_keep(NAME(lanes)(&query, r, j), w[r]);
+        NAME(collect)(job, d, j, w, &sums);
+        if (shared) {
+            EACH(c, width)
+            {
+                symflow_real sum = symflow_load(job->average + c * pitch + j);
+                EACH_ROW sum = symflow_fma(w[r], symflow_splat(query.feature[r][c]), sum);
+                symflow_store(job->average + c * pitch + j, sum);
+            }
+            symflow_real sum = symflow_load(job->mass + j);
+            EACH_ROW sum += w[r];
+            symflow_store(job->mass + j, sum);
+        }
+    }
+    EACH_ROW
+    {
+        EACH(c, width) job->average[c * pitch + i + r] += symflow_total(sums.feature[r][c]);
+        job->mass[i + r] += symflow_total(sums.mass[r]);
+    }
+}
+
+#if SYMFLOW_TERM_EXPONENTIAL
+/* The largest exponent of every query. */
+SYMFLOW_INLINE void NAME(highest)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t i, ptrdiff_t to)
+{
+    NAME(query) query;
+    symflow_real most[SYMFLOW_ROWS];
+    NAME(ask)(plan, d, i, 0, &query);
+    EACH_ROW most[r] = symflow_splat(-HUGE_VAL);
+    for (ptrdiff_t j = 0; j < to; j += SYMFLOW_LANES) {
+        symflow_real s[SYMFLOW_ROWS];
+        NAME(scores)(plan, &query, d, j, s);
+        if (NAME(partly)(&query, j))
+            EACH_ROW s[r] = symflow_select(NAME(lanes)(&query, r, j), s[r], symflow_splat(-HUGE_VAL));
+        EACH_ROW most[r] = symflow_max(most[r], s[r]);
+    }
+    EACH_ROW
+    {
+        double largest = symflow_largest(most[r]);
+        plan->shifts[i + r] = largest == -HUGE_VAL ? 0.0 : largest; /* every weight is zero, or there is no key */
+    }
+}
+#endif
+
+#define BY_WIDTH(call)                                                                                             \
+    switch (plan->width) {                                                                                         \
+        case 1: call(1); break;                                                                                    \
+        case 2: call(2); break;                                                                                    \
+        case 3: call(3); break;                                                                                    \
+        case 4: call(4); break;                                                                                    \
+        default: call(0);                                                                                          \
+    }
+
+SYMFLOW_TARGET static void NAME(shared_sweep)(const NAME(plan) *plan, ptrdiff_t i, ptrdiff_t from, ptrdiff_t to)
+{
+#define CALL(d) NAME(sweep)(plan, d, 1, i, from, to)
+    BY_WIDTH(CALL)
+#undef CALL
+}
+
+static ptrdiff_t NAME(last)(const symflow_pairs *job, ptrdiff_t i)
+{
+    return job->causal && i + SYMFLOW_ROWS < job->n ? i + SYMFLOW_ROWS : job->n;
+}
+
+SYMFLOW_TARGET static void NAME(own_sweep)(const NAME(plan) *plan, ptrdiff_t i)
+{
+    const symflow_pairs *job = plan->job;
+    const ptrdiff_t end = NAME(last)(job, i);
+    for (int r = 0; r < SYMFLOW_ROWS; ++r) {
+        for (ptrdiff_t c = 0; c < job->width; ++c) job->average[c * job->pitch + i + r] = 0.0;
+        job->mass[i + r] = 0.0;
+    }
+#define CALL(d) NAME(sweep)(plan, d, 0, i, 0, end)
+    BY_WIDTH(CALL)
+#undef CALL
+}
+
+/* Divide by the normaliser, or by n; zeros beyond n. */
+SYMFLOW_TARGET static void NAME(normalise)(const symflow_pairs *job, ptrdiff_t from, ptrdiff_t to)
+{
+    symflow_real factor = symflow_splat(job->theta ? 1.0 : 1.0 / (double)job->n);
+    for (ptrdiff_t i = from; i < to; i += SYMFLOW_LANES) {
+        symflow_mask lanes;
+        for (int lane = 0; lane < SYMFLOW_LANES; ++lane) lanes[lane] = i + lane;
+        lanes = (symflow_mask)(lanes < (long long)job->n);
+        symflow_real mass = symflow_load(job->mass + i);
+        for (ptrdiff_t c = 0; c < job->width; ++c) {
+            double *average = job->average + c * job->pitch + i;
+            symflow_real sum = symflow_load(average);
+            sum = job->normalise == SYMFLOW_SOFTMAX ? sum / mass : sum * factor;
+            symflow_store(average, symflow_keep(lanes, sum));
+        }
+        mass = job->normalise == SYMFLOW_SOFTMAX ? mass / mass : mass * factor;
+        symflow_store(job->mass + i, symflow_keep(lanes, mass));
+    }
+}
+
+#if SYMFLOW_TERM_EXPONENTIAL
+SYMFLOW_TARGET static void NAME(search)(const NAME(plan) *plan, ptrdiff_t i)
+{
+    const ptrdiff_t end = NAME(last)(plan->job, i);
+#define CALL(d) NAME(highest)(plan, d, i, end)
+    BY_WIDTH(CALL)
+#undef CALL
+}
+#endif
+
+enum { NAME(strip) = 64 /* queries that one thread takes at a time */ };
+
+SYMFLOW_TARGET static void NAME(strip_of_rows)(ptrdiff_t part, void *of)
+{
+    const NAME(plan) *plan = (const NAME(plan) *)of;
+    ptrdiff_t from = part * NAME(strip), to = from + NAME(strip);
+    if (to > plan->job->pitch) to = plan->job->pitch;
+    for (ptrdiff_t i = from; i < to && i < plan->job->n; i += SYMFLOW_ROWS) NAME(own_sweep)(plan, i);
+    NAME(normalise)(plan->job, from, to);
+}
+
+/* Every token with itself; this is where the sums start. */
+SYMFLOW_TARGET static void NAME(selves)(const NAME(plan) *plan)
+{
+    const symflow_pairs *job = plan->job;
+    for (ptrdiff_t i = 0; i < job->pitch; i += SYMFLOW_LANES) {
+        symflow_real u[SYMFLOW_TERM_PAIRINGS], a[SYMFLOW_TERM_ROWS + 1], b[SYMFLOW_TERM_COLUMNS + 1];
+        symflow_real p[SYMFLOW_TERM_SCALARS + 1], w;
+        for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
+            u[m] = SYMFLOW_TERM_PLAIN ? symflow_splat(-plan->shift) : (symflow_real){0};
+            for (ptrdiff_t c = 0; c < job->widths[m]; ++c) {
+                symflow_real x = symflow_load(plan->left[m] + c * job->pitch + i);
+                symflow_real y = symflow_load(job->right[m] + c * job->pitch + i);
+                if (SYMFLOW_TERM_DIFFERENCE(m)) x = y = x - y;
+                u[m] = symflow_fma(x, y, u[m]);
+            }
+        }
+        for (int l = 0; l < SYMFLOW_TERM_ROWS; ++l) a[l] = symflow_load(job->rows[l] + i);
+        for (int l = 0; l < SYMFLOW_TERM_COLUMNS; ++l) b[l] = symflow_load(job->columns[l] + i);
+        for (int k = 0; k < SYMFLOW_TERM_SCALARS; ++k) p[k] = symflow_splat(job->scalars[k]);
+        (void)a, (void)b, (void)p;
+        w = SYMFLOW_TERM_PLAIN ? u[0] : SYMFLOW_TERM_SCORE(u, a, b, p);
+#if SYMFLOW_TERM_EXPONENTIAL
+        if (!SYMFLOW_TERM_PLAIN)
+            w = symflow_fma(w, symflow_splat(SYMFLOW_PER_LN2), symflow_splat(-plan->shift));
+        SYMFLOW_OWN(symflow_powers)(1, &w, 0, 1);
+#else
+        w = SYMFLOW_TERM_WEIGHT(w);
+#endif
+        for (ptrdiff_t c = 0; c < job->width; ++c)
+            symflow_store(job->average + c * job->pitch + i, w * symflow_load(job->feature + c * job->pitch + i));
+        symflow_store(job->mass + i, w);
+    }
+}
+
+static ptrdiff_t NAME(edge)(const NAME(plan) *plan, ptrdiff_t block)
+{
+    ptrdiff_t edge = block * plan->block;
+    return edge < plan->job->n ? edge : plan->job->n;
+}
+
+SYMFLOW_TARGET static void NAME(within)(ptrdiff_t part, void *of)
+{
+    const NAME(plan) *plan = (const NAME(plan) *)of;
+    ptrdiff_t end = NAME(edge)(plan, part + 1);
+    for (ptrdiff_t i = NAME(edge)(plan, part); i < end; i += SYMFLOW_ROWS)
+        NAME(shared_sweep)(plan, i, i - i % SYMFLOW_LANES, end);
+}
+
+/* Two blocks that meet in this round of a tournament: the last one stays, the others move on around a table. */
+SYMFLOW_TARGET static void NAME(between)(ptrdiff_t part, void *of)
+{
+    const NAME(plan) *plan = (const NAME(plan) *)of;
+    ptrdiff_t others = plan->blocks - 1, round = plan->round;
+    ptrdiff_t one = part == 0 ? others : (round + part) % others;
+    ptrdiff_t two = part == 0 ? round : (round + others - part) % others;
+    ptrdiff_t low = one < two ? one : two, high = one < two ? two : one;
+    ptrdiff_t from = NAME(edge)(plan, high), to = NAME(edge)(plan, high + 1);
+    if (from == to) return;
+    for (ptrdiff_t i = NAME(edge)(plan, low), end = NAME(edge)(plan, low + 1); i < end; i += SYMFLOW_ROWS)
+        NAME(shared_sweep)(plan, i, from, to);
+}
+
+static void NAME(parallel)(const symflow_pairs *job, ptrdiff_t parts, void (*part)(ptrdiff_t, void *), void *plan)
+{
+    if (job->linalg && job->n >= SYMFLOW_PAIRS_ALONE)
+        job->linalg->parallel(parts, part, plan);
+    else
+        for (ptrdiff_t k = 0; k < parts; ++k) part(k, plan);
+}
+
+/* Blocks depend on n only, and in a round none is met twice: every sum has a fixed order. */
+SYMFLOW_TARGET static void NAME(symmetric)(NAME(plan) *plan)
+{
+    symflow_pairs *job = plan->job;
+    plan->block = job->n < SYMFLOW_PAIRS_ALONE ? SYMFLOW_PAIRS_ALONE : symflow_pairs_block(job->n);
+    plan->blocks = (job->n + plan->block - 1) / plan->block;
+    NAME(selves)(plan);
+    NAME(parallel)(job, plan->blocks, NAME(within), plan);
+    if (plan->blocks > 1) {
+        plan->blocks += plan->blocks % 2; /* with an empty one where the number is odd */
+        for (plan->round = 0; plan->round < plan->blocks - 1; ++plan->round)
+            NAME(parallel)(job, plan->blocks / 2, NAME(between), plan);
+    }
+    NAME(normalise)(job, 0, job->pitch);
+}
+
+#if SYMFLOW_TERM_PLAIN
+/* Bounds of left . right: its size by Cauchy and Schwarz, and from below the largest one of every query by that
+ * with itself. */
+SYMFLOW_TARGET static void NAME(bounds)(const symflow_pairs *job, double *size, double *self)
+{
+    symflow_real left = {0}, right = {0}, least = symflow_splat(HUGE_VAL);
+    for (ptrdiff_t i = 0; i < job->pitch; i += SYMFLOW_LANES) {
+        symflow_real x = {0}, y = {0}, s = {0};
+        for (ptrdiff_t c = 0; c < job->widths[0]; ++c) {
+            symflow_real l = symflow_load(job->left[0] + c * job->pitch + i);
+            symflow_real r = symflow_load(job->right[0] + c * job->pitch + i);
+            x = symflow_fma(l, l, x);
+            y = symflow_fma(r, r, y);
+            s = symflow_fma(l, r, s);
+        }
+        left = symflow_max(left, x);
+        right = symflow_max(right, y);
+        for (ptrdiff_t lane = job->n - i; lane < SYMFLOW_LANES; ++lane) s[lane] = HUGE_VAL;
+        least = symflow_min(least, s);
+    }
+    *size = sqrt(symflow_largest(left)) * sqrt(symflow_largest(right)) * (1.0 + 0x1p-40);
+    *self = -symflow_largest(-least);
+}
+#endif
+
+#if SYMFLOW_TERM_EXPONENTIAL
+SYMFLOW_TARGET static void NAME(search_strip)(ptrdiff_t part, void *of)
+{
+    const NAME(plan) *plan = (const NAME(plan) *)of;
+    ptrdiff_t end = (part + 1) * NAME(strip) < plan->job->n ? (part + 1) * NAME(strip) : plan->job->n;
+    for (ptrdiff_t i = part * NAME(strip); i < end; i += SYMFLOW_ROWS) NAME(search)(plan, i);
+}
+
+/* Subtract the largest exponent of every query; where they are alike, the largest of all. */
+SYMFLOW_TARGET static int NAME(find_shifts)(NAME(plan) *plan, int symmetric)
+{
+    const symflow_pairs *job = plan->job;
+    double *shifts = job->work + SYMFLOW_TERM_PLAIN * job->widths[0] * job->pitch;
+    for (ptrdiff_t i = 0; i < job->pitch; ++i) shifts[i] = 0.0;
+    plan->shifts = shifts;
+    NAME(parallel)(job, (job->n + NAME(strip) - 1) / NAME(strip), NAME(search_strip), plan);
+    double high = -HUGE_VAL, low = HUGE_VAL;
+    for (ptrdiff_t i = 0; i < job->n; ++i) {
+        high = shifts[i] > high ? shifts[i] : high;
+        low = shifts[i] < low ? shifts[i] : low;
+    }
+    if (!symmetric || !(high - low <= SYMFLOW_PAIRS_RANGE)) return 0;
+    plan->shift = high;
+    plan->shifts = NULL;
+    return 1;
+}
+#endif
+
+/* Decide how the exponents are kept in range: 1 where the symmetric template may be used. */
+SYMFLOW_TARGET static int NAME(range)(NAME(plan) *plan)
+{
+    symflow_pairs *job = plan->job;
+    int symmetric = job->symmetric && !job->causal && !job->theta;
+    for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) plan->left[m] = job->left[m];
+#if SYMFLOW_TERM_PLAIN
+    double size, self;
+    NAME(bounds)(job, &size, &self);
+    for (ptrdiff_t k = 0; k < job->widths[0] * job->pitch; k += SYMFLOW_LANES)
+        symflow_store(job->work + k, SYMFLOW_PER_LN2 * symflow_load(job->left[0] + k));
+    plan->left[0] = job->work;
+    plan->wide = !(size <= SYMFLOW_PAIRS_RANGE);
+    if (!plan->wide || job->normalise == SYMFLOW_SUM) return symmetric;
+    if (symmetric && size - self <= SYMFLOW_PAIRS_RANGE) {
+        plan->shift = size * SYMFLOW_PER_LN2;
+        return 1;
+    }
+    return NAME(find_shifts)(plan, symmetric);
+#elif SYMFLOW_TERM_EXPONENTIAL
+    plan->wide = 1;
+    return job->normalise == SYMFLOW_SUM ? symmetric : NAME(find_shifts)(plan, symmetric);
+#else
+    return symmetric;
+#endif
 }
 
 #if __has_include("symflow_pairs_tiles.h")
@@ -87,7 +452,17 @@ SYMFLOW_TARGET static int NAME(rows)(symflow_pairs *job)
 
 SYMFLOW_TARGET static int NAME(run)(symflow_pairs *job)
 {
-    return NAME(rows)(job);
+    NAME(plan) plan = {.job = job, .width = job->width <= 4 ? job->width : 0};
+    for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m)
+        if (job->widths[m] != job->width) plan.width = 0;
+    if (NAME(range)(&plan))
+        NAME(symmetric)(&plan);
+    else
+        NAME(parallel)(job, (job->n + NAME(strip) - 1) / NAME(strip), NAME(strip_of_rows), &plan);
+    return SYMFLOW_OK;
 }
 
+#undef BY_WIDTH
+#undef EACH_ROW
+#undef EACH
 #undef NAME

@@ -7,6 +7,8 @@
  *   SYMFLOW_TERM_ROWS, _COLUMNS       how many numbers of tokens i and of tokens j
  *   SYMFLOW_TERM_SCORE(u, a, b, p)    the score, of vectors: u[m] pairings, a[l], b[l] numbers, p[k] scalars
  *   SYMFLOW_TERM_SCALARS              how many scalars p
+ *   SYMFLOW_TERM_PLAIN                1: the score is u[0], a product, and the weight is its exponential (may be left
+ *                                     out: 0); such scores are bounded from the data
  *   SYMFLOW_TERM_EXPONENTIAL          1: the weight is exp(score); 0: it is
  *   SYMFLOW_TERM_WEIGHT(s)            an expression in the vector s
  * Expressions are made of + - * / and the functions of symflow_isa.h. `<prefix>_pairs(job)` returns a status of
@@ -14,6 +16,9 @@
  */
 #include "symflow_pairs.h"
 
+#ifndef SYMFLOW_TERM_PLAIN
+#define SYMFLOW_TERM_PLAIN 0
+#endif
 #define SYMFLOW_TERM_NAME(name) SYMFLOW_OWN(SYMFLOW_JOIN(SYMFLOW_TERM, name))
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -50,6 +55,7 @@ static int SYMFLOW_JOIN(SYMFLOW_TERM, pairs)(symflow_pairs *job)
 #undef SYMFLOW_TERM_COLUMNS
 #undef SYMFLOW_TERM_SCALARS
 #undef SYMFLOW_TERM_SCORE
+#undef SYMFLOW_TERM_PLAIN
 #undef SYMFLOW_TERM_EXPONENTIAL
 #undef SYMFLOW_TERM_WEIGHT
 #undef SYMFLOW_TERM_NAME
