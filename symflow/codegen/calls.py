@@ -116,6 +116,7 @@ def evaluate(call: Any, t: float, y: FloatArray) -> FloatArray:
         )
     if status == _NOT_CONVERGED:
         raise NotConverged(
-            f"at t = {t:g} the doubly stochastic scaling of the weights has not converged; raise the temperature"
+            f"at t = {t:g} the doubly stochastic scaling of the weights has not converged; "
+            "raise the temperature"
         )
     return dy

@@ -26,12 +26,14 @@ def default_names(model: Any) -> frozenset[str]:
     As written where the user wrote the score; for a class that declares a variant, the smallest set, like
     :func:`symflow.gaussian_closure`; on the sphere the smallest set, with identities for what is left out.
     """
-    if model.space == "sphere":
-        return min(model.parametrisations(), key=len)  # type: ignore[no-any-return]
-    if "parameters" in vars(model):
+    sphere = model.space == "sphere"
+    if "parameters" in vars(model) and not sphere:
         return frozenset(model.parameters)
     known = shipped.index()["defaults"].get(model_key(model))
-    return model.parametrisations()[0] if known is None else frozenset(known)
+    if known is not None:
+        return frozenset(known)
+    found: frozenset[str] = min(model.parametrisations(), key=len) if sphere else model.parametrisations()[0]
+    return found
 
 
 def names_of(statement: Any) -> frozenset[str]:

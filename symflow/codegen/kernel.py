@@ -13,7 +13,7 @@ from symflow.codegen.interface import Interface
 from symflow.codegen.keys import WEIGHTS
 from symflow.codegen.kinds import GAUSSIAN, TOKENS, Kind
 from symflow.codegen.load import Form
-from symflow.errors import ClosureUndecided, InputError, NoTokenFlow, NotGaussianPreserving
+from symflow.errors import ClosureUndecided, InputError, NotGaussianPreserving, NoTokenFlow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,9 +31,9 @@ class Kernel:
     .. math:: (\alpha, \Sigma) \mapsto (\dot\alpha, \dot\Sigma), \qquad X \mapsto \dot X
 
     of Gaussian laws, where the model has such a system, and of n tokens, the rows of X. Made by
-    :func:`compile`. One kernel serves every size, every number of tokens, every ``beta`` and ``temperature``,
-    and every parametrisation of its model (A, or Q and K; with biases or without): the names of the parameters
-    decide.
+    :func:`compile`. One kernel serves every size, every number of tokens, every ``beta`` and
+    ``temperature``, and every parametrisation of its model (A, or Q and K; with biases or without): the names
+    of the parameters decide.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class Kernel:
         params : mapping
             Parameters by name.
         entry : str, default "moments"
-            ``"factor"`` takes the mean and a factor F of Σ = FFᵀ, ``"tokens"`` the tokens one after the other.
+            ``"factor"`` takes the mean and a factor F of Σ = FFᵀ, ``"tokens"`` one token after the other.
         dims : mapping of str to int, optional
             Sizes that neither the parameters nor the length of ``y`` determine, such as ``d`` of tokens where
             no matrix is given.

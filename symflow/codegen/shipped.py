@@ -1,6 +1,6 @@
 """Kernels of the shipped models: ``setup.py`` writes and compiles them, a wheel carries them.
 
-One module per variant holds every parametrisation; ``index.json`` says which module serves which model.
+A module holds many parametrisations; ``index.json`` says which one serves which model.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 import importlib
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from symflow.codegen.interface import from_json, of_programs
+from symflow.codegen.interface import Interface, from_json, of_programs
 from symflow.codegen.keys import model_key
-from symflow.codegen.kinds import GAUSSIAN, Kind
+from symflow.codegen.kinds import GAUSSIAN, TOKENS, Kind
 from symflow.codegen.load import Form
 from symflow.codegen.versions import package_version
 from symflow.errors import ClosureUndecided, NotGaussianPreserving
@@ -36,7 +37,7 @@ def index() -> dict[str, Any]:
 
 def lacks_closure(model: Any, names: frozenset[str]) -> bool:
     """Whether this is a shipped model of which no system of Gaussian laws was found when it was built."""
-    return model_key(model, names) in index().get("open", ())
+    return model_key(model, names) in index()["open"]
 
 
 def find(model: Any, names: frozenset[str], kind: Kind = GAUSSIAN) -> Form | None:
@@ -56,9 +57,9 @@ def find(model: Any, names: frozenset[str], kind: Kind = GAUSSIAN) -> Form | Non
 
 
 def generate(folder: Path) -> list[str]:
-    """Derive every shipped model in every parametrisation and write one Cython module each, and the index.
+    """Derive every shipped model in every parametrisation and write the Cython modules, and the index.
 
-    A model that does not keep Gaussians Gaussian has none.
+    Gaussian laws have one module per variant, where they stay Gaussian; tokens have one per score.
 
     Parameters
     ----------
@@ -70,28 +71,48 @@ def generate(folder: Path) -> list[str]:
     list of str
         Names of the modules.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = _Written()
+    _write_gaussian(written)
+    _write_tokens(written)
+    for name, text in written.modules.items():
+        (folder / f"{name}.pyx").write_text(text, encoding="utf-8")
+    data = {"defaults": written.defaults, "forms": written.forms, "open": written.open}
+    (folder / INDEX).write_text(json.dumps(data, indent=1), encoding="utf-8")
+    return list(written.modules)
+
+
+@dataclass
+class _Written:
+    """Text of the modules by name, and what the index says of them."""
+
+    modules: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, list[str]] = field(default_factory=dict)
+    forms: dict[str, dict[str, Any]] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+
+    def enter(self, kind: Kind, model: Any, names: frozenset[str], module: str, described: Interface) -> None:
+        """Say where a parametrisation of a model is."""
+        entry = {"module": module, "interface": described.to_json()}
+        self.forms.setdefault(kind.name, {})[model_key(model, names)] = entry
+
+
+def _write_gaussian(written: _Written) -> None:
     from symflow.models.registry import attention_models
 
-    folder.mkdir(parents=True, exist_ok=True)
-    defaults: dict[str, list[str]] = {}
-    forms: dict[str, Any] = {}
-    written = []
-    for name, kind in attention_models().items():
-        model = kind()
+    for name, variant in attention_models().items():
+        model = variant()
         parametrisations = model.parametrisations()
-        text = _module(name, model, parametrisations, forms)
-        if text is not None:
-            defaults[model_key(model)] = sorted(parametrisations[0])
-            (folder / f"{name}.pyx").write_text(text, encoding="utf-8")
-            written.append(name)
-    (folder / INDEX).write_text(
-        json.dumps({"defaults": defaults, "forms": forms}, indent=1), encoding="utf-8"
-    )
-    return written
+        text = _module(name, model, parametrisations, written)
+        if text is None:
+            written.open += [model_key(model, names) for names in parametrisations]
+        else:
+            written.modules[name] = text
+        written.defaults[model_key(model)] = sorted(parametrisations[0])
 
 
-def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any]) -> str | None:
-    """Return the Cython text of one variant, and enter its parametrisations into ``forms``.
+def _module(name: str, model: Any, parametrisations: Any, written: _Written) -> str | None:
+    """Return the Cython text of one variant, and enter its parametrisations.
 
     None where Gaussians are not known to stay Gaussian: there is nothing to compile.
     """
@@ -109,5 +130,32 @@ def _module(name: str, model: Any, parametrisations: Any, forms: dict[str, Any])
         described = of_programs(programs)
         fixed = tuple(single for program in programs.values() for single in singles(program))
         sets.append(Kernelset(described.name, tuple(programs.values()), fixed))
-        forms[model_key(model, names)] = {"module": name, "interface": described.to_json()}
+        written.enter(GAUSSIAN, model, names, name, described)
     return cython_source(sets, model.title, abi_hash(), f"symflow {package_version()}").text
+
+
+def _write_tokens(written: _Written) -> None:
+    """Write a module for each set of scores: their loops over pairs are most of what is to be compiled."""
+    from symflow.codegen.tokens.cython_source import cython_source, scores_of
+    from symflow.models.attention.model import SPACES
+    from symflow.models.registry import attention_models
+    from symflow_ext.contract import abi_hash
+
+    groups: dict[Any, list[tuple[Any, frozenset[str], Any]]] = {}
+    for variant in attention_models().values():
+        for model in (variant(space=space) for space in SPACES):
+            smallest = min(model.parametrisations(), key=len)
+            written.defaults.setdefault(model_key(model), sorted(smallest))
+            for names in model.parametrisations():
+                program = TOKENS.lower(model, names)
+                groups.setdefault(scores_of(program), []).append((model, names, program))
+    for members in groups.values():
+        variants = list(dict.fromkeys(model.name for model, _, _ in members))
+        module = "_".join(["tokens", *variants])
+        title = f"Tokens of {', '.join(variants)} attention"
+        programs = [program for _, _, program in members]
+        written.modules[module] = cython_source(
+            programs, title, abi_hash(), f"symflow {package_version()}"
+        ).text
+        for model, names, program in members:
+            written.enter(TOKENS, model, names, module, TOKENS.interface(program))

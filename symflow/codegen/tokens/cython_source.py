@@ -58,6 +58,13 @@ def cython_source(programs: Sequence[TokenProgram], title: str, abi: str, versio
     return render("tokens.pyx.jinja", values)
 
 
+def scores_of(program: TokenProgram) -> tuple[Any, ...]:
+    """Return what tells the scores of a program from others: programs with the same ones share loops."""
+    module = _Module()
+    _Set(program, 0, module).values()
+    return tuple(module.scores)
+
+
 @dataclass
 class _Module:
     """What the programs of one module share, by what it says."""
@@ -231,8 +238,8 @@ class _TermText:
             )
         if max(len(term.rows), len(term.columns)) > _MOST_NUMBERS:
             raise InputError(
-                f"the score of {model} has more than {_MOST_NUMBERS} numbers of one token; write fewer, or use "
-                "backend='numpy'"
+                f"the score of {model} has more than {_MOST_NUMBERS} numbers of one token; write fewer, or "
+                "use backend='numpy'"
             )
 
     def values(self) -> dict[str, Any]:
@@ -348,12 +355,12 @@ class _TermText:
 
     def _job(self) -> list[str]:
         term, owner = self.term, self.owner
-        symmetric = self._symmetric()
+        symmetric, causal = self._symmetric(), owner.program.weights is not None
         self._room(term.finish.inputs)
         average, mass = (self.names[a.name] for a in term.finish.inputs)
         lines = [
             f"job.n, job.pitch = {owner.count}, {owner.pitch}",
-            f"job.normalise, job.causal = {_NORMALISE[term.normalise]}, {int(owner.program.weights is not None)}",
+            f"job.normalise, job.causal = {_NORMALISE[term.normalise]}, {int(causal)}",
             *symmetric,
             "job.theta = theta",
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 from sympy import Add, Expr, MatrixSymbol, Mul, S, Symbol, Trace, exp
@@ -283,7 +283,7 @@ def _segments(word: Word) -> list[Word]:
         return [word]
     turned = word[starts[0] :] + word[: starts[0]]
     cuts = [i for i, letter in enumerate(turned) if letter.rows == 1] + [len(turned)]
-    return [turned[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [turned[a:b] for a, b in pairwise(cuts)]
 
 
 def _with_constants(score: Expr, changing: frozenset[Symbol]) -> tuple[Expr, tuple[tuple[Symbol, Expr], ...]]:

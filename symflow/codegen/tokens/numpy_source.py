@@ -62,7 +62,7 @@ def hide(s, i, value):
 _SOFTMAX = '''
 
 def softmax(scores, feature, theta):
-    """Return the average of the feature with the weights theta_j exp(s_ij), normalised for each i, and their sum.
+    """Return the average of the feature with weights theta_j exp(s_ij), normalised for each i, and their sum.
 
     The largest score of a row is subtracted first: no exponential overflows, and one of them is 1.
     """
@@ -293,7 +293,7 @@ class _Function:
         return {s: self.names[s.name] for s in symbols if s.name in known}
 
     def _scores(self, term: TermProgram) -> list[str]:
-        """Return the function of a block of rows, and that of a score where the weight is not its exponential."""
+        """Return the function of a block of rows, and the weight of a score where it is not exponential."""
         table = self._scalars()
         lines = [
             f"{self.names[name.name]} = {text_of(value, table, NUMPY)}" for name, value in term.constants

@@ -57,7 +57,10 @@ def _infix(a: str, sign: str, b: str) -> str:
 NUMPY = Dialect(
     functions={
         **{name: f"np.{name}" for name in _SAME},
-        **{"erf": "scipy.special.erf", "Abs": "np.abs", "Max": "np.maximum", "Min": "np.minimum"},
+        "erf": "scipy.special.erf",
+        "Abs": "np.abs",
+        "Max": "np.maximum",
+        "Min": "np.minimum",
         "pow": "np.power",
     },
     number=lambda text: text,
@@ -79,8 +82,11 @@ PLAIN = Dialect(
 VECTOR = Dialect(
     functions={
         **{name: f"symflow_{name}" for name in _SAME},
-        **{"Abs": "symflow_abs", "Max": "symflow_max", "Min": "symflow_min"},
-        **{"pow": "symflow_pow", "sigmoid": "symflow_sigmoid"},
+        "Abs": "symflow_abs",
+        "Max": "symflow_max",
+        "Min": "symflow_min",
+        "pow": "symflow_pow",
+        "sigmoid": "symflow_sigmoid",
     },
     number=lambda text: f"symflow_splat({text})",
     choose=lambda where, a, b: f"symflow_select({where}, {a}, {b})",
@@ -136,8 +142,8 @@ class _Text:
 @functools.singledispatch
 def _text(node: Any, text: _Text) -> str:
     raise InputError(
-        f"no code can be generated for {type(node).__name__} in the score: {node}; use sums, products, powers, "
-        "exp log sqrt sin cos tanh erf Max Min Abs Heaviside sigmoid and Piecewise"
+        f"no code can be generated for {type(node).__name__} in the score: {node}; use sums, products, "
+        "powers, exp log sqrt sin cos tanh erf Max Min Abs Heaviside sigmoid and Piecewise"
     )
 
 
@@ -166,7 +172,7 @@ def _sum(node: Any, text: _Text) -> str:
 def _product(node: Any, text: _Text) -> str:
     number, rest = node.as_coeff_Mul()
     above = [] if number in (1, -1) else [text(number)]
-    below = []
+    below: list[str] = []
     for factor in rest.as_ordered_factors():
         inverse = isinstance(factor, Pow) and factor.exp.is_number and factor.exp.is_negative
         inverse = inverse and _sigmoid(factor, text) is None
