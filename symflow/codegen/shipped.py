@@ -37,7 +37,7 @@ def index() -> dict[str, Any]:
 
 def lacks_closure(model: Any, names: frozenset[str]) -> bool:
     """Whether this is a shipped model of which no system of Gaussian laws was found when it was built."""
-    return model_key(model, names) in index()["open"]
+    return model_key(model, names) in index().get("open", ())
 
 
 def find(model: Any, names: frozenset[str], kind: Kind = GAUSSIAN) -> Form | None:
