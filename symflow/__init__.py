@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from symflow.models.combinators.multihead import MultiHead as MultiHead
     from symflow.references import cite as cite
     from symflow.spec import load_spec as load_spec
+    from symflow.sweeps import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -83,6 +84,7 @@ _HOME = {
     "show_config": "symflow.config",
     "solve": "symflow.integrate.solve",
     "source": "symflow.codegen.kernel",
+    "sweep": "symflow.sweeps.run",
 }
 
 __all__ = [
@@ -119,6 +121,7 @@ __all__ = [
     "show_config",
     "solve",
     "source",
+    "sweep",
 ]
 
 

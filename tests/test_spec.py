@@ -96,13 +96,33 @@ def test_neutral_values_of_later_features_are_accepted(section: str, neutral: An
         ({"model": {"attention": "softmax", "sign": 2}}, ["[model]", "sign = 2"]),
         ({"model": {"attention": "softmax", "feed_forward": 1}}, ["[model]", "feed_forward"]),
         ({"model": {"attention": "softmax", "diffusion": -0.1}}, ["[model]", "diffusion"]),
-        ({"model": {"attention": "softmax", "space": "sphere"}}, ["[model] space", "'sphere'"]),
+        ({"model": {"attention": "softmax", "space": "torus"}}, ["[model]", "space", "'torus'"]),
+        (
+            {"model": {"attention": "softmax", "space": "sphere"}},
+            ["[initial] mean", "on the sphere", "tokens"],
+        ),
         ({"noise": {"seed": 7}}, ["[noise]", "not offered"]),
         ({"network": {"layers": 2}}, ["[network]", "not offered"]),
-        ({"sweep": {"model.beta": [1]}}, ["[sweep]", "not offered"]),
+        ({"sweep": {"model.bta": [1]}}, ["[sweep]", "'beta'"]),
         ({"energy": {"density": "x"}}, ["[energy]", "not offered"]),
-        ({"initial": {"tokens": "uniform", "n": 64}}, ["[initial] tokens"]),
-        ({"initial": {"tokens_file": "x.npy"}}, ["[initial] tokens_file"]),
+        # tokens
+        ({"initial": {"tokens": "uniform", "n": 64}}, ["[initial] d is missing"]),
+        ({"initial": {"tokens": "uniform", "d": 2}}, ["[initial] n is missing"]),
+        ({"initial": {"tokens": "unifrom", "n": 64, "d": 2}}, ["[initial] tokens", "'unifrom'", "'uniform'"]),
+        ({"initial": {"tokens": "uniform", "n": 0, "d": 2}}, ["[initial] n = 0"]),
+        ({"initial": {"tokens": "uniform", "n": 2.0, "d": 2}}, ["[initial] n = 2.0", "whole number"]),
+        ({"initial": {"tokens": "uniform", "n": 10**9, "d": 2}}, ["[initial] n = 1000000000", "at most"]),
+        ({"initial": {"tokens": "uniform", "n": 4, "d": 3}}, ["[parameters] V", "d = 3", "[initial] tokens"]),
+        ({"initial": {"tokens": "uniform", "n": 4, "d": 2, "seed": -1}}, ["[initial] seed = -1"]),
+        ({"initial": {"tokens": "uniform", "n": 4, "d": 2, "seed": 2**128}}, ["[initial] seed", "2^128"]),
+        ({"initial": {"tokens": "uniform", "n": 4, "d": 2, "cov": [[1]]}}, ["[initial] cov", "gaussian"]),
+        ({"initial": {"tokens": "gaussian", "n": 4, "mean": [0]}}, ["[initial] cov is missing"]),
+        ({"initial": {"tokens": "gaussian", "n": 4, "d": 3, "mean": [0], "cov": [[1]]}}, ["[initial] d = 3"]),
+        ({"initial": {"n": 4, "mean": [0], "cov": [[1]]}}, ["[initial] n belongs to tokens"]),
+        ({"initial": {"tokens": "uniform", "n": 4, "d": 2, "from": "embeddings"}}, ["tokens and from"]),
+        ({"initial": {"tokens_file": "x.npy", "n": 3}}, ["tokens_file and n"]),
+        ({"initial": {"tokens_file": "x.npy"}}, ["[initial] tokens_file", "x.npy", "no such file"]),
+        ({"initial": {"tokens_file": 3}}, ["[initial] tokens_file = 3"]),
         # unknown names, with the nearest known one
         ({"modle": {}}, ["[modle]", "'model'"]),
         ({"model": {"attention": "softmax", "temprature": 2}}, ["[model] temprature", "'temperature'"]),
@@ -293,3 +313,102 @@ def test_parameters_may_depend_on_time() -> None:
     assert run.mean[-1, 0] == pytest.approx(np.exp(0.5), rel=1e-9)
     with pytest.raises(InputError, match=r"\[parameters\] V\[0, 0\]"):
         parse_spec(_data(parameters={"A": [[0.0]], "V": [["cos(s)"]]}, initial=one))
+
+
+def test_tokens_are_drawn_by_their_seed_alone() -> None:
+    def tokens(**initial: Any) -> Any:
+        return parse_spec(_data(initial={"tokens": "uniform", "n": 5, "d": 2} | initial)).initial
+
+    state = np.random.get_state()[1].copy()  # noqa: NPY002 - nobody's generator but the seed's is used
+    first = tokens(seed=7)
+    np.testing.assert_array_equal(first, tokens(seed=7))
+    assert (first != tokens(seed=8)).all()
+    np.testing.assert_array_equal(tokens(), tokens(seed=0))
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0, rtol=1e-15)
+    np.testing.assert_array_equal(first, tokens(n=9, seed=7)[:5])  # a larger cloud begins with the smaller
+
+
+def test_gaussian_tokens_have_the_stated_moments() -> None:
+    law = {"mean": [1.0, -2.0], "cov": [[2.0, 1.0], [1.0, 0.5]]}  # of rank one
+    x = parse_spec(_data(initial={"tokens": "gaussian", "n": 40000, "seed": 3} | law)).initial
+    assert x.shape == (40000, 2)
+    np.testing.assert_allclose(x[:, 0] - 1.0, 2.0 * (x[:, 1] + 2.0), atol=1e-12)
+    # five standard errors of a mean and of a variance: a failure has probability 1e-6
+    assert abs(x[:, 0].mean() - 1.0) < 5 * np.sqrt(2.0 / 40000)
+    assert abs(x[:, 0].var() - 2.0) < 5 * 2.0 * np.sqrt(2.0 / 40000)
+    standard = parse_spec(_data(initial={"tokens": "gaussian", "n": 40000, "d": 2})).initial
+    np.testing.assert_allclose(np.cov(standard.T), np.eye(2), atol=5 * np.sqrt(2.0 / 40000))
+
+
+def test_tokens_on_the_sphere() -> None:
+    model, none = {"attention": "softmax", "space": "sphere", "beta": 9}, {}
+    spec = parse_spec(
+        _data(model=model, parameters=none, initial={"tokens": "gaussian", "n": 8, "d": 3, "seed": 1})
+    )
+    spec.require("parameters", "initial", "time")
+    assert spec.model.space == "sphere"
+    np.testing.assert_allclose(np.linalg.norm(spec.initial, axis=1), 1.0, rtol=1e-15)
+    heads = np.stack([np.eye(3), -np.eye(3)]).tolist()
+    several = parse_spec(
+        _data(model=model, parameters={"V": heads}, initial={"tokens": "uniform", "n": 8, "d": 3})
+    )
+    assert isinstance(several.model, MultiHead)
+    assert several.model.space == "sphere"
+    masked = parse_spec(
+        _data(
+            model=model | {"mask": "causal"},
+            parameters=none,
+            initial={"tokens": "uniform", "n": 8, "d": 3},
+        )
+    )
+    assert masked.model.space == "sphere"
+
+
+def test_tokens_from_a_file(tmp_path: Path) -> None:
+    model = {"attention": "softmax", "space": "sphere"}
+    np.save(tmp_path / "x0.npy", np.array([[1, 0], [0, 1], [0, -1]]))
+    np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))
+    np.save(tmp_path / "line.npy", np.arange(3.0))
+    np.save(tmp_path / "nan.npy", np.array([[1.0, np.nan]]))
+    np.savez(tmp_path / "many.npz", x=np.eye(2))
+    (tmp_path / "text.npy").write_text("no array")
+
+    def read(name: str) -> Any:
+        data = _data(model=model, parameters={}, initial={"tokens_file": name})
+        return parse_spec(data, folder=tmp_path).initial
+
+    assert read("x0.npy").tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    refused = {
+        "zero.npy": r"zero\.npy\[1\] is zero",
+        "line.npy": r"shape \(3,\)",
+        "nan.npy": r"nan\.npy\[0, 1\] is nan",
+        "many.npz": "is an archive",
+        "text.npy": "cannot be read",
+    }
+    for name, words in refused.items():
+        with pytest.raises(InputError, match=words):
+            read(name)
+
+
+def test_a_sweep_is_read_with_the_spec() -> None:
+    spec = parse_spec(
+        _data(
+            sweep={
+                "model.beta": {"linspace": [0.1, 9, 3]},
+                "solver.rtol": {"logspace": [-9, -7, 3]},
+                "initial.mean.0": {"geomspace": [1, 4, 3]},
+                "time.points": {"range": [3, 9, 2]},
+                "parameters.A": {"values": [[[1.0, 0.0], [0.0, 1.0]]]},
+                "model.temperature": ["sqrt(2)", 1],
+            }
+        )
+    )
+    assert spec.sweep is not None
+    assert spec.sweep.shape == (3, 3, 3, 3, 1, 2)
+    values = {axis.text: axis.values for axis in spec.sweep.axes}
+    assert values["model.beta"] == pytest.approx((0.1, 4.55, 9.0))
+    assert values["solver.rtol"] == pytest.approx((1e-9, 1e-8, 1e-7))
+    assert values["initial.mean.0"] == pytest.approx((1.0, 2.0, 4.0))
+    assert values["time.points"] == (3, 5, 7)
+    assert values["model.temperature"] == ("sqrt(2)", 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import click
 
 from symflow import __version__
-from symflow.cli import claims, kernels, longtime, models, report, simulate
+from symflow.cli import claims, kernels, longtime, models, report, simulate, sweep
 from symflow.cli._group import SymflowGroup
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -32,6 +32,7 @@ for _command in (
     claims.check,
     claims.replay,
     simulate.simulate,
+    sweep.sweep,
     longtime.long_time,
     kernels.build,
     kernels.cache,

@@ -93,3 +93,15 @@ def progress(description: str) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(description) as status:
         yield status.update
+
+
+@contextmanager
+def remaining(description: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar with the remaining time on standard error; yields ``progress(done, total)``."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

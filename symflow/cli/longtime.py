@@ -41,9 +41,9 @@ def long_time(spec: Path, form: str | None, fragment: bool, out: Path | None, as
         raise click.UsageError("--fragment belongs to --format latex.")
     form = form or ("latex" if fragment or out else None)
     run = load_spec(spec)
-    run.require("parameters", "initial")
+    run.require("parameters")
     with progress(f"long time of {run.name}"):
-        result = decide(run.model, run.initial, run.parameters)
+        result = decide(run.model, run.gaussian(), run.parameters)
         result.check()
     text = None if form is None else result.to_latex(fragment) if form == "latex" else result.to_html()
     path = (

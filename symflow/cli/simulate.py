@@ -1,4 +1,4 @@
-"""The command ``simulate``: a spec file in, a trajectory out."""
+"""The command ``simulate``: a spec file in, a trajectory of a Gaussian law or of tokens out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from symflow.cli._output import console, json_option, print_json, progress, tabl
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from symflow.integrate.trajectory import Trajectory
     from symflow.spec import Spec
@@ -21,7 +22,11 @@ _ANSWERS = ("finished", "event", "blow-up", "stopped")
 
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Save t, mean and cov as .npz.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save t, mean and cov (or t and x) as .npz.",
+)
 @json_option
 def simulate(spec: Path, out: Path | None, as_json: bool) -> int:
     """Integrate the run that a spec file states."""
@@ -52,9 +57,9 @@ def _summary(run: Spec, trajectory: Trajectory, out: Path | None) -> dict[str, A
     return {
         "name": run.name,
         "model": run.model.name,
+        "space": run.model.space,
         "origin": run.origin or None,
-        "d": int(trajectory.mean.shape[-1]),
-        "positions": int(trajectory.mean.shape[1]) if trajectory.mean.ndim == 3 else None,
+        **(_of_law(trajectory) if _is_gaussian(run) else _of_tokens(trajectory)),
         "status": trajectory.status,
         "success": trajectory.success,
         "message": trajectory.message,
@@ -63,10 +68,39 @@ def _summary(run: Spec, trajectory: Trajectory, out: Path | None) -> dict[str, A
         "t_last": float(trajectory.t[-1]),
         "points": int(trajectory.t.size),
         "nfev": trajectory.nfev,
-        "eigenvalues_first": _eigenvalues(trajectory, 0),
-        "eigenvalues_last": _eigenvalues(trajectory, -1),
         "path": out and str(out),
     }
+
+
+def _is_gaussian(run: Spec) -> bool:
+    from symflow.integrate.gaussian import Gaussian
+
+    return isinstance(run.initial, Gaussian)
+
+
+def _of_law(trajectory: Trajectory) -> dict[str, Any]:
+    return {
+        "d": int(trajectory.mean.shape[-1]),
+        "positions": int(trajectory.mean.shape[1]) if trajectory.mean.ndim == 3 else None,
+        "eigenvalues_first": _eigenvalues(trajectory, 0),
+        "eigenvalues_last": _eigenvalues(trajectory, -1),
+    }
+
+
+def _of_tokens(trajectory: Trajectory) -> dict[str, Any]:
+    return {
+        "n": int(trajectory.x.shape[1]),
+        "d": int(trajectory.x.shape[2]),
+        "spread_first": _spread(trajectory.x[0]),
+        "spread_last": _spread(trajectory.x[-1]),
+    }
+
+
+def _spread(x: Any) -> float:
+    """Return the root mean square distance of tokens from their mean."""
+    import numpy as np
+
+    return float(np.sqrt(np.var(x, axis=0).sum()))
 
 
 def _eigenvalues(trajectory: Trajectory, index: int) -> list[Any]:
@@ -81,6 +115,12 @@ def _print_summary(screen: Console, run: Spec, trajectory: Trajectory, out: Path
     screen.print(f"[bold]{run.name}[/]  {run.model.title}" + (f", {run.origin}" if run.origin else ""))
     star = "" if trajectory.t_star is None else f", t* = {trajectory.t_star:.10g}"
     screen.print(f"{trajectory.status}{star}: {trajectory.message}")
+    screen.print(_law_table(trajectory) if _is_gaussian(run) else _token_table(trajectory))
+    if out is not None:
+        click.echo(f"wrote {out}", err=True)
+
+
+def _law_table(trajectory: Trajectory) -> Table:
     where = ", at the last position" if trajectory.mean.ndim == 3 else ""
     rows = table("t", f"|mean|{where}", f"eigenvalues of the covariance, largest first{where}")
     for index in _few(trajectory.t.size):
@@ -90,9 +130,16 @@ def _print_summary(screen: Console, run: Spec, trajectory: Trajectory, out: Path
         size = sum(float(x) ** 2 for x in mean) ** 0.5
         shown = "  ".join(f"{value:.4g}" for value in values[:6]) + (" …" if len(values) > 6 else "")
         rows.add_row(f"{trajectory.t[index]:.6g}", f"{size:.4g}", shown)
-    screen.print(rows)
-    if out is not None:
-        click.echo(f"wrote {out}", err=True)
+    return rows
+
+
+def _token_table(trajectory: Trajectory) -> Table:
+    rows = table("t", "|mean|", "root mean square distance from it")
+    for index in _few(trajectory.t.size):
+        x = trajectory.x[index]
+        length = sum(float(part) ** 2 for part in x.mean(axis=0)) ** 0.5
+        rows.add_row(f"{trajectory.t[index]:.6g}", f"{length:.4g}", f"{_spread(x):.4g}")
+    return rows
 
 
 def _few(count: int, rows: int = 8) -> list[int]:

@@ -70,7 +70,8 @@ def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
     InputError
         If the spec lacks a section, or its model has no Gaussian closure.
     """
-    spec.require("parameters", "initial", "time")
+    spec.require("parameters", "time")
+    spec.gaussian()
     progress(f"{spec.name}: derivation and verdict")
     model = _model_outcome(spec, out)
     progress(f"{spec.name}: spectra and theorems")
@@ -78,7 +79,7 @@ def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
     decided = _decided(spec)
     known: tuple[Theorem, ...] = ()
     if decided is None and _is_plain(spec):
-        known = theorems(spec.model.name, spec.parameters, _scale(spec), _initial(spec).cov)
+        known = theorems(spec.model.name, spec.parameters, _scale(spec), spec.gaussian().cov)
     caution = remark(spec.model.name) if _is_plain(spec) else ""
     speaking = _theorem_outcome(known, caution) if decided is None else decided_outcome(decided, caution)
     progress(f"{spec.name}: integration")
@@ -89,9 +90,9 @@ def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
 
 def _decided(spec: Spec) -> LongTime | None:
     """Return what exact arithmetic decides; None for large sizes, laws per position and change in time."""
-    if _initial(spec).mean.ndim != 1 or len(_initial(spec).mean) > _EXACT or not _is_constant(spec):
+    if spec.gaussian().mean.ndim != 1 or len(spec.gaussian().mean) > _EXACT or not _is_constant(spec):
         return None
-    return long_time(spec.model, spec.initial, spec.parameters)
+    return long_time(spec.model, spec.gaussian(), spec.parameters)
 
 
 def _is_constant(spec: Spec) -> bool:
@@ -108,10 +109,6 @@ def _is_plain(spec: Spec) -> bool:
 
 def _after(known: tuple[Theorem, ...]) -> float | None:
     return next((t.t_star for t in known if t.applies and t.t_star is not None), None)
-
-
-def _initial(spec: Spec) -> Any:
-    return spec.initial
 
 
 def _scale(spec: Spec) -> float:
@@ -184,7 +181,7 @@ def _plain_matrices(spec: Spec) -> Iterator[tuple[str, Array]]:
 
 
 def _matrices(spec: Spec, out: Path) -> Outcome:
-    cov = _initial(spec).cov
+    cov = spec.gaussian().cov
     if cov.ndim == 3:  # the law of the last position, which is driven by all others
         cov = cov[-1]
     found, scaling = effective_matrices(spec)
@@ -217,7 +214,7 @@ def _matrices(spec: Spec, out: Path) -> Outcome:
 
 
 def _origin(spec: Spec) -> str:
-    cov = _initial(spec).cov
+    cov = spec.gaussian().cov
     if cov.ndim == 3:
         return f"There are {len(cov)} positions with a Gaussian law each; below, that of the last one."
     source = f"The parameters are those of {spec.origin}. " if spec.origin else ""
@@ -419,12 +416,12 @@ def _table_of_ends(run: Trajectory) -> Grid:
 
 
 def _run_pictures(spec: Spec, run: Trajectory, predicted: float | None, out: Path) -> list[Picture]:
-    if not _initial(spec).rank:
+    if not spec.gaussian().rank:
         return []  # a Dirac stays one: no ellipse, no eigenvalue
     path = CovariancePath("", run.t, run.cov, run.mean, t_star=predicted)
     folder = out / "figures"
     if run.dim > _SMALL:
-        save(spectrum_over_time(path, rank=_initial(spec).rank), folder / "spectrum")
+        save(spectrum_over_time(path, rank=spec.gaussian().rank), folder / "spectrum")
         return [
             Picture(
                 "spectrum",

@@ -14,6 +14,7 @@ from sympy import Symbol, sympify
 from symflow.algebra.grammar import parse
 from symflow.errors import InputError
 from symflow.integrate.checking import entry, real_array
+from symflow.integrate.problem import symbolic_statement
 from symflow.integrate.transformer.tensors import locate
 from symflow.integrate.transformer.weights import load_attention
 from symflow.models.attention.model import FAMILY, AttentionModel
@@ -47,7 +48,7 @@ class Weights:
         for key in table:
             if key not in _FILE_KEYS:
                 raise InputError(f"[parameters] {key} and file are both given; keep one of them")
-        path = _locate(table["file"], folder)
+        path = weights_path(table["file"], folder)
         if path.suffix == ".npz":
             return cls._from_npz(path, table)
         if path.suffix == ".safetensors":
@@ -96,11 +97,11 @@ class Weights:
         if not self.arrays:
             return {}
         with at("[parameters]"):
-            model.statement(frozenset(self.arrays))
+            symbolic_statement(model, frozenset(self.arrays))
         return dict(self.arrays)
 
 
-def _locate(text: Any, folder: Path) -> Path:
+def weights_path(text: Any, folder: Path) -> Path:
     """Return the path that ``file`` means: relative to the spec, or inside an installed package."""
     if not isinstance(text, str):
         raise InputError(f"[parameters] file = {text!r} must be text in quotation marks")
@@ -144,9 +145,19 @@ def _shape(value: Value) -> tuple[int, ...]:
     return tuple(np.array(value, dtype=object).shape)
 
 
-def check_shapes(arrays: Mapping[str, Value], model: AttentionModel, d: int | None) -> None:
-    """Fit every array to its declared shape; a symbolic size keeps the value that it had first."""
-    statement = model.statement(frozenset(arrays))
+def check_shapes(arrays: Mapping[str, Value], model: AttentionModel, d: int | None, fixed_by: str) -> None:
+    """Fit every array to its declared shape; a symbolic size keeps the value that it had first.
+
+    Parameters
+    ----------
+    arrays : dict
+    model : AttentionModel
+    d : int or None
+        The dimension, where something else has fixed it.
+    fixed_by : str
+        What has.
+    """
+    statement = symbolic_statement(model, frozenset(arrays))
     declared = {
         symbol.name: (
             *((FAMILY,) if symbol.name in statement.stacked else ()),
@@ -154,7 +165,7 @@ def check_shapes(arrays: Mapping[str, Value], model: AttentionModel, d: int | No
         )
         for symbol in statement.parameters
     }
-    sizes: dict[str, tuple[int, str]] = {} if d is None else {"d": (d, "[initial] mean")}
+    sizes: dict[str, tuple[int, str]] = {} if d is None else {"d": (d, fixed_by)}
     for name, array in arrays.items():
         shape, actual = declared[name], _shape(array)
         if len(actual) != len(shape):

@@ -20,18 +20,17 @@ from symflow.models.attention.user import Attention
 from symflow.models.combinators.masked import Masked
 from symflow.models.combinators.multihead import MultiHead
 from symflow.models.registry import attention_model
+from symflow.spec.axes import Sweep, placed, read_sweep
 from symflow.spec.parameters import Weights, check_shapes
 from symflow.spec.record import Spec
+from symflow.spec.tokens import TOKEN_KEYS, TokenLaw, read_tokens
 from symflow.spec.values import at, read_array, read_index, read_number
 
 Array = NDArray[np.float64]
 
-#: What the format has words for but this version does not offer, with the value that changes nothing.
-_NEUTRAL = {"space": "euclidean"}
 _EXTRAS = ("sign", "feed_forward", "diffusion")
 _MASKS = ("none", "causal")
-_TOKEN_KEYS = ("tokens", "n", "d", "seed", "tokens_file")
-_LATER_SECTIONS = ("network", "noise", "energy", "sweep")
+_LATER_SECTIONS = ("network", "noise", "energy")  # the format has words for them, this version has not
 
 _KEYS = {
     "model": (
@@ -41,15 +40,16 @@ _KEYS = {
         "normalise",
         "beta",
         "temperature",
+        "space",
         "mask",
         "sink",
         *_EXTRAS,
-        *_NEUTRAL,
     ),
-    "initial": ("mean", "cov", "from", *_TOKEN_KEYS),
+    "initial": ("mean", "cov", "from", *TOKEN_KEYS),
     "time": ("t_span", "t_eval", "points"),
     "solver": ("method", "rtol", "atol", "dt"),
 }
+_SECTIONS = (*_KEYS, "parameters")  #: of one run
 _MOST_POINTS = 1_000_000
 
 
@@ -59,7 +59,8 @@ def load_spec(path: str | Path) -> Spec:
     Parameters
     ----------
     path : str or Path
-        A TOML file with the sections ``[model]``, ``[parameters]``, ``[initial]``, ``[time]``, ``[solver]``.
+        A TOML file with the sections ``[model]``, ``[parameters]``, ``[initial]``, ``[time]``, ``[solver]``,
+        ``[sweep]``.
         Relative paths inside it are taken from its own folder.
 
     Returns
@@ -120,13 +121,47 @@ def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Spec:
     weights = Weights.read(_table(data, "parameters"), folder)
     model = _model(data.get("model"), weights)
     parameters = weights.values(model)
-    initial = _initial(_table(data, "initial"), weights)
+    initial, law = _initial(_table(data, "initial"), weights, folder, model.space == "sphere")
     if parameters:
-        check_shapes(parameters, model, None if initial is None else initial.dim)
+        key = "mean" if isinstance(initial, Gaussian) else "tokens"
+        check_shapes(parameters, model, _dimension(initial), f"[initial] {key}")
     t_span, t_eval = _time(_table(data, "time"))
     return Spec(
-        name, model, parameters, initial, t_span, t_eval, _solver(_table(data, "solver")), weights.origin
+        name=name,
+        model=model,
+        parameters=parameters,
+        initial=initial,
+        t_span=t_span,
+        t_eval=t_eval,
+        solver=_solver(_table(data, "solver")),
+        origin=weights.origin,
+        tokens=law,
+        sweep=_sweep(data),
+        data=data,
+        folder=folder,
     )
+
+
+def _dimension(initial: Gaussian | Array | None) -> int | None:
+    if initial is None:
+        return None
+    return initial.dim if isinstance(initial, Gaussian) else int(initial.shape[1])
+
+
+def _sweep(data: Mapping[str, Any]) -> Sweep | None:
+    if not data.get("sweep"):
+        return None
+    sweep = read_sweep(data["sweep"])
+    for axis in sweep.axes:
+        section, key = axis.path[:2]
+        where = f'[sweep] "{axis.text}"'
+        if section not in _SECTIONS:
+            raise InputError(_unknown(f"{where}: section [{section}]", section, _SECTIONS))
+        if section in _KEYS and key not in _KEYS[section]:
+            raise InputError(_unknown(f"{where}: [{section}] {key}", key, _KEYS[section]))
+        with at(f"{where}:"):
+            placed(data, {axis.path: axis.values[0]})
+    return sweep
 
 
 # ---- sections and keys
@@ -144,7 +179,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _refuse_unknown_sections(data: Mapping[str, Any]) -> None:
-    known = (*_KEYS, "parameters")
+    known = (*_SECTIONS, "sweep")
     for section, content in data.items():
         if section in _LATER_SECTIONS:
             if content:
@@ -176,14 +211,8 @@ def _table(data: Mapping[str, Any], section: str) -> Mapping[str, Any]:
 def _model(table: Mapping[str, Any] | None, weights: Weights) -> AttentionModel:
     if not table:
         raise InputError('section [model] is missing; it needs at least attention = "softmax"')
-    for key, neutral in _NEUTRAL.items():
-        if key in table and (
-            table[key] != neutral or isinstance(table[key], bool) != isinstance(neutral, bool)
-        ):
-            offer = f"this version offers {neutral!r} only"
-            raise InputError(f"[model] {key} = {table[key]!r}; {offer}")
-    scale = {"temperature": weights.temperature}
-    scale |= {key: table[key] for key in ("beta", "temperature") if key in table}
+    settings = {"temperature": weights.temperature}
+    settings |= {key: table[key] for key in ("beta", "temperature", "space") if key in table}
     own = [key for key in ("score", "value", "normalise") if key in table]
     for key in ("attention", *own):
         if key in table and not isinstance(table[key], str):
@@ -194,11 +223,11 @@ def _model(table: Mapping[str, Any] | None, weights: Weights) -> AttentionModel:
     extras = {key: table[key] for key in _EXTRAS if key in table}
     with at("[model]"):
         if "attention" in table:
-            head = attention_model(table["attention"])(**scale)
+            head = attention_model(table["attention"])(**settings)
         elif "score" not in table:
             raise InputError('gives no mechanism; write attention = "softmax" or score = "dot(Q*x, K*y)"')
         else:
-            head = Attention(**{key: table[key] for key in own}, **scale)
+            head = Attention(**{key: table[key] for key in own}, **settings)
         model = MultiHead(head, **extras) if weights.has_heads(head) else replace(head, **extras)
         return _masked(model, table)
 
@@ -218,12 +247,19 @@ def _masked(model: AttentionModel, table: Mapping[str, Any]) -> AttentionModel:
 # ---- initial law, time, solver
 
 
-def _initial(table: Mapping[str, Any], weights: Weights) -> Gaussian | None:
-    for key in _TOKEN_KEYS:
-        if key in table:
-            raise InputError(f"[initial] {key}: tokens are not offered by this version; give mean and cov")
-    if not table:
-        return None
+def _initial(
+    table: Mapping[str, Any], weights: Weights, folder: Path, on_sphere: bool
+) -> tuple[Gaussian | Array | None, TokenLaw | None]:
+    """Return the initial law, or tokens and what they are drawn from."""
+    if any(key in table for key in TOKEN_KEYS):
+        return read_tokens(table, folder, on_sphere)
+    if table and on_sphere:
+        remedy = 'give tokens = "uniform", "gaussian" or tokens_file'
+        raise InputError(f"[initial] {next(iter(table))}: Gaussian laws live on ℝᵈ; on the sphere {remedy}")
+    return _initial_gaussian(table, weights) if table else None, None
+
+
+def _initial_gaussian(table: Mapping[str, Any], weights: Weights) -> Gaussian:
     if "from" in table:
         return _initial_from_embeddings(table, weights)
     for key in ("mean", "cov"):

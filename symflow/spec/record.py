@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from symflow.errors import InputError
 from symflow.integrate.gaussian import Gaussian
 from symflow.models.attention.model import AttentionModel
+from symflow.spec.axes import Sweep
+from symflow.spec.tokens import TokenLaw
 
 Array = NDArray[np.float64]
 
@@ -29,8 +32,8 @@ class Spec:
     parameters : dict of str to ndarray
         Values of the model's parameters, float64, in their declared shapes; what depends on time is a nested
         list of expressions in t, or (times, samples).
-    initial : Gaussian or None
-        The initial law, None where the file has no ``[initial]``.
+    initial : Gaussian, ndarray (n, d) or None
+        The initial law, or tokens; None where the file has no ``[initial]``.
     t_span : tuple of float or None
         Start and end of the run, None where the file has no ``[time]``.
     t_eval : ndarray or None
@@ -39,19 +42,46 @@ class Spec:
         Keyword arguments for :func:`symflow.solve`: ``method``, ``rtol``, ``atol``, ``dt``, as far as given.
     origin : str
         Where parameters from a file come from, in words; empty for inline arrays.
+    tokens : TokenLaw or None
+        What the tokens are drawn from.
+    sweep : Sweep or None
+        The section ``[sweep]``.
+    data : dict
+        The file's content as TOML.
+    folder : Path
+        Where relative paths in it start.
     """
 
     name: str
     model: AttentionModel
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    initial: Gaussian | None = None
+    initial: Gaussian | Array | None = None
     t_span: tuple[float, float] | None = None
     t_eval: Array | None = None
     solver: Mapping[str, Any] = field(default_factory=dict)
     origin: str = ""
+    tokens: TokenLaw | None = None
+    sweep: Sweep | None = None
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    folder: Path = Path()
+
+    def gaussian(self) -> Gaussian:
+        """Return the initial law, refusing tokens.
+
+        Raises
+        ------
+        InputError
+            If ``[initial]`` is missing or holds tokens.
+        """
+        self.require("initial")
+        if not isinstance(self.initial, Gaussian):
+            raise InputError(
+                f"{self.name}: [initial] holds tokens; a Gaussian law is needed, give mean and cov"
+            )
+        return self.initial
 
     def require(self, *sections: str) -> None:
-        """Refuse a spec that lacks one of the sections ``"parameters"``, ``"initial"``, ``"time"``.
+        """Refuse a spec that lacks ``"parameters"``, ``"initial"``, ``"time"`` or ``"sweep"``.
 
         Raises
         ------
@@ -59,9 +89,10 @@ class Spec:
             Naming the section that is missing.
         """
         present = {
-            "parameters": bool(self.parameters),
+            "parameters": bool(self.parameters) or self.model.space == "sphere",  # there, absent ones are I
             "initial": self.initial is not None,
             "time": self.t_span is not None,
+            "sweep": self.sweep is not None,
         }
         for section in sections:
             if not present[section]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy
 
-from symflow import L2, Attention, Ensemble, Gaussian, Softmax, ensemble, solve
+from symflow import L2, Attention, Ensemble, Gaussian, Linear, Masked, MultiHead, Softmax, ensemble, solve
 from symflow.errors import InputError, NormaliserDiverges
 
 RTOL = 1e-9
@@ -150,6 +150,26 @@ def test_every_parameter_may_be_shared_or_own() -> None:
     one = ensemble(Softmax(), initials[0], params | {"A": np.stack([params["A"]] * 3)}, (0, 1.0))
     assert len(one) == 3
     assert np.array_equal(one.cov[0], one.cov[2])
+
+
+@pytest.mark.parametrize("kind", ["mask", "heads", "unlike heads"])
+def test_scalars_reach_the_model_inside(kind: str) -> None:
+    """A scalar of each member belongs to what a combinator holds, too."""
+    one, heads = np.eye(2), np.stack([np.eye(2), np.eye(2)])
+    law, params = Gaussian([1.0, 0.0], one), {"A": -0.5 * heads, "V": heads}
+    if kind == "mask":
+        model: Any = Masked(Linear())
+        law, params = Gaussian([[1.0, 0.0], [0.0, 1.0]], [one, one]), {"A": -0.5 * one, "V": one}
+    elif kind == "heads":
+        model = MultiHead(Softmax())
+    else:
+        model = MultiHead([Softmax(), L2()])
+        params = {"A_1": -one, "V_1": one, "Q_2": one, "K_2": one, "V_2": -one}
+    runs = ensemble(model, law, params | {"beta": np.array([0.5, 2.0])}, (0, 0.5))
+    for m, beta in enumerate((0.5, 2.0)):
+        single = solve(model.with_scalars(beta=beta), law, params, (0, 0.5))
+        assert runs.member(m).cov[-1] == pytest.approx(single.cov[-1], rel=1e-8)
+    assert np.abs(runs.cov[0, -1] - runs.cov[1, -1]).max() > 1e-2
 
 
 def test_what_has_no_lanes_runs_member_by_member() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class Members:
         own: dict[str, Any] = {
             name: float(values[member]) for name, values in self.own.items() if name in _SCALARS
         }
-        return replace(self.problem.model, **own) if own else self.problem.model
+        return self.problem.model.with_scalars(**own) if own else self.problem.model
 
 
 def read_members(
@@ -96,7 +96,7 @@ def read_members(
     shared = {name: value for name, value in shared.items() if name not in scalars}
     if "diffusion" in own:  # one member with noise is enough for the equations to have it
         scalars["diffusion"] = float(own["diffusion"].max())
-    carried = replace(model, **scalars) if scalars else model
+    carried = model.with_scalars(**scalars) if scalars else model
     _refuse_scalars(carried, own)
     given = {name: value for name, value in (shared | first).items() if name not in scalars}
     problem = read_problem(carried, laws[0], given, t_span)
@@ -192,7 +192,7 @@ def _refuse_scalars(model: AttentionModel, own: Mapping[str, Array]) -> None:
     for name in sorted(own.keys() & set(_SCALARS)):
         for m, value in enumerate(own[name].tolist()):
             try:
-                replace(model, **{name: value})
+                model.with_scalars(**{name: value})
             except InputError as error:
                 raise InputError(f"{name}[{m}] = {value!r} cannot be used: {error}") from None
 

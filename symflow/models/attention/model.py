@@ -119,6 +119,10 @@ class AttentionModel:
         diffusion = 0 if self.noise.is_zero else DIFFUSION
         return replace(self, beta=BETA, temperature=TEMPERATURE, diffusion=diffusion)
 
+    def with_scalars(self, **values: Any) -> AttentionModel:
+        """Return the same model with other values of ``beta``, ``temperature`` or ``diffusion``."""
+        return replace(self, **values)
+
     def accepts_product(self) -> bool:
         """Whether ``A = KᵀQ`` alone determines the score.
 

@@ -85,6 +85,10 @@ class Masked(AttentionModel):
         """Return the same model with symbols for the scalars."""
         return replace(self, model=self.model.with_symbolic_scale())
 
+    def with_scalars(self, **values: Any) -> Masked:
+        """Return the same model with other values of the scalars."""
+        return replace(self, model=self.model.with_scalars(**values))
+
     def accepts_product(self) -> bool:
         """Whether ``A = KᵀQ`` alone determines the score."""
         return bool(self.model.accepts_product())

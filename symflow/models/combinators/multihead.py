@@ -109,6 +109,13 @@ class MultiHead(AttentionModel):
         noise = super().with_symbolic_scale().diffusion
         return replace(self, heads=self.head.with_symbolic_scale(), diffusion=noise)
 
+    def with_scalars(self, **values: Any) -> MultiHead:
+        """Return the same model with other scalars: the noise is its own, the rest its heads'."""
+        noise = values.pop("diffusion", self.diffusion)
+        if isinstance(self.heads, AttentionModel):
+            return replace(self, heads=self.heads.with_scalars(**values), diffusion=noise)
+        return replace(self, heads=tuple(head.with_scalars(**values) for head in self.heads), diffusion=noise)
+
     def accepts_product(self) -> bool:
         """Whether ``A = KᵀQ`` alone determines the score of a head."""
         return self.head.accepts_product()

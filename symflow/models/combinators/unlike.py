@@ -84,6 +84,11 @@ class UnlikeHeads(AttentionModel):
         noise = super().with_symbolic_scale().diffusion
         return replace(self, heads=tuple(head.with_symbolic_scale() for head in self.heads), diffusion=noise)
 
+    def with_scalars(self, **values: Any) -> UnlikeHeads:
+        """Return the same model with other scalars: the noise is its own, the rest its heads'."""
+        noise = values.pop("diffusion", self.diffusion)
+        return replace(self, heads=tuple(head.with_scalars(**values) for head in self.heads), diffusion=noise)
+
     def accepts_product(self) -> bool:
         """Whether ``A`` alone determines the score: that is asked of each head."""
         return False
