@@ -52,7 +52,8 @@ def _motion(statement: Statement) -> str:
     place = r"the unit sphere $\mathbb{S}^{d-1}$" if sphere else r"$\mathbb{R}^d$"
     tokens = rf"Tokens with law $\mu$ on {place}"
     if masked:
-        tokens = r"Tokens $(s,x)$ with law $\mu$ keep their position $s$, which has the law $\theta$, and"
+        pair = r"$(s,x)$, $x\in\mathbb{S}^{d-1}$," if sphere else "$(s,x)$"
+        tokens = rf"Tokens {pair} with law $\mu$ keep their position $s$, which has the law $\theta$, and"
     field = r"\Gamma_\mu(s,X)" if masked else r"\Gamma_\mu(X)"
     below = "_x" if masked else ""
     projected = r"P_x\Gamma_\mu" if sphere else r"\Gamma_\mu"

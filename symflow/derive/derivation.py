@@ -65,6 +65,11 @@ class Argument:
 
         return to_html(self)
 
+    def _repr_latex_(self) -> str:
+        from symflow.derive.document import repr_latex
+
+        return repr_latex(self)
+
 
 @dataclass(frozen=True)
 class Derivation(Argument):
@@ -118,11 +123,6 @@ class Derivation(Argument):
         table = {present[name]: value for name, value in named.items()}
         mean, cov = (e.subs(table) for e in self.flow.drift)
         return mean, cov
-
-    def _repr_latex_(self) -> str:
-        from symflow.derive.document import repr_latex
-
-        return repr_latex(self)
 
     def __repr__(self) -> str:
         return f"Derivation({self.statement.name}: α' = {self.mean_rhs}, Σ' = {self.cov_rhs})"

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from sympy import Symbol
 
 from symflow.algebra.latex import DEFAULT_WIDTH, aligned, latex, latex_equation, width
-from symflow.derive.derivation import Argument, Derivation
+from symflow.derive.derivation import Argument
 from symflow.derive.markup import display_to_html, math_to_html
 from symflow.derive.steps import Checked, Step
 from symflow.derive.templating import html_environment, latex_environment
@@ -115,8 +115,8 @@ def to_html(derivation: Argument, *, checked: Seen = ()) -> str:
     return text
 
 
-def repr_latex(derivation: Derivation) -> str:
-    r"""Return the derived equations as an ``aligned`` block for notebooks.
+def repr_latex(derivation: Argument) -> str:
+    r"""Return the equations of the theorem as an ``aligned`` block for notebooks.
 
     Examples
     --------
@@ -128,7 +128,8 @@ def repr_latex(derivation: Derivation) -> str:
     \dot{\Sigma} &= V\Sigma A\Sigma + \Sigma A^{\top}\Sigma V^{\top}
     \end{aligned}$$
     """
-    equations = [(_dotted(formula.lhs), formula.rhs) for formula in derivation.steps[-1].formulas]
+    theorem = next(step for step in derivation.steps if step.kind == "result")
+    equations = [(_dotted(formula.lhs), formula.rhs) for formula in theorem.formulas]
     return f"$${aligned(equations)}$$"
 
 

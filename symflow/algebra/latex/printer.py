@@ -159,6 +159,11 @@ class Printer(LatexPrinter):  # type: ignore[misc]
                 return f"{text.removesuffix('^{2}')}^{{{2 * expr.exp}}}"
         return str(super()._print_Pow(expr))
 
+    def _print_Heaviside(self, expr: Any, exp: Any = None) -> str:
+        """Print the step as H; θ is the law of positions."""
+        text = rf"\operatorname{{H}}{self._bracket(expr.args[0])}"
+        return text if exp is None else f"{text}^{{{exp}}}"
+
     # ---- scalars ---------------------------------------------------------------------------------
 
     def _print_Trace(self, expr: Any) -> str:

@@ -52,7 +52,7 @@ def _empirical(statement: Statement) -> Step:
     left = r"\theta_j" if masked else r"\tfrac1n"
     return Step(
         kind="step",
-        title="The law of n tokens",
+        title="The law of $n$ tokens",
         statement=rf"For $\mu = {atoms}${order}, integrals against $\mu$ are sums over tokens. Since "
         rf"$\frac{{d}}{{dt}}\sum_j {left}\,\varphi(x_j) = \sum_j {left}\,\langle\nabla\varphi(x_j), "
         r"\dot x_j\rangle$ for every smooth $\varphi$, this $\mu$ solves the equation weakly if",
@@ -86,12 +86,13 @@ def _introduction(term: PairTerm) -> str:
         text
         for text in (
             "inner products" * bool(products),
-            "squared distances, which are not multiplied out" * bool(differences),
+            "squared distances" * bool(differences),
         )
         if text
     )
-    numbers = " and numbers of one token" if term.rows or term.columns else ""
-    return f"Query and key meet in {what} of a vector of $x$ and one of $y${numbers} only:"
+    numbers = ", besides numbers of one token" if term.rows or term.columns else ""
+    kept = "; squared distances are not multiplied out" if differences else ""
+    return f"Query and key meet only in {what} of a vector of $x$ and one of $y${numbers}{kept}:"
 
 
 def _definitions(term: PairTerm) -> tuple[Formula, ...]:
@@ -102,7 +103,10 @@ def _definitions(term: PairTerm) -> tuple[Formula, ...]:
 def _paired(pairing: Pairing) -> str:
     if pairing.difference:
         return rf"|{latex(pairing.left - pairing.right)}|^{{2}}"
-    return rf"\langle {latex(pairing.left)},\, {latex(pairing.right)}\rangle"
+    left, right = latex(pairing.left), latex(pairing.right)
+    if r"\frac" in left + right:
+        return rf"\left\langle {left},\, {right}\right\rangle"
+    return rf"\langle {left},\, {right}\rangle"
 
 
 def _weight(term: PairTerm) -> tuple[Formula, ...]:

@@ -14,7 +14,8 @@ from symflow.flow import SCORE, PairTerm, TokenFlow
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Statement
 
-_PAIR = Symbol("s_ij", real=True)
+#: Stands for the score of a pair until its name with two indices is put there.
+_PLACE = Symbol("s_0", real=True)
 
 
 def system(model: AttentionModel, statement: Statement, flow: TokenFlow) -> Step:
@@ -52,9 +53,11 @@ def projector(space: str) -> str:
 
 def _introduction(flow: TokenFlow) -> str:
     text = r"With $s_{ij} = s(x_i,x_j)$"
+    if len(flow.terms) > 1 or any(term.family for term in flow.terms):
+        text += ", where an upper index is that of the head,"
     if any(term.normalise == "sinkhorn" for term in flow.terms):
         text += (
-            r", and $f_i$, $g_j$ such that $\frac1n\sum_j e^{f_i+s_{ij}+g_j} = "
+            r" and $f_i$, $g_j$ such that $\frac1n\sum_j e^{f_i+s_{ij}+g_j} = "
             r"\frac1n\sum_i e^{f_i+s_{ij}+g_j} = 1$,"
         )
     return f"{text} the tokens solve"
@@ -84,7 +87,7 @@ def _averages(term: PairTerm, mark: str, flow: TokenFlow) -> list[Formula]:
     feature = latex(term.feature.xreplace({flow.y: MatrixSymbol("x_j", *flow.y.shape)}))
     feature = f"({feature})" if term.feature.is_MatAdd else feature
     low = r"\sum_{j\le i}\theta_j\," if flow.weights is not None else r"\sum_{j=1}^{n} "
-    weight = r"e^{f_i+s_{ij}+g_j}" if term.normalise == "sinkhorn" else _weight(term)
+    weight = _weight(term, mark)
     if term.normalise == "softmax":
         return [Formula(rf"m{mark}_i", rf"\frac{{{low}{weight}\,{feature}}}{{{low}{weight}}}")]
     share = "" if flow.weights is not None else r"\frac{1}{n}"
@@ -94,9 +97,12 @@ def _averages(term: PairTerm, mark: str, flow: TokenFlow) -> list[Formula]:
     return found
 
 
-def _weight(term: PairTerm) -> str:
-    weight = term.weight.xreplace({SCORE: _PAIR})
-    return rf"\left({latex(weight)}\right)" if weight.is_Add else latex(weight)
+def _weight(term: PairTerm, mark: str) -> str:
+    score = f"s{mark}_{{ij}}"
+    if term.normalise == "sinkhorn":
+        return f"e^{{f_i+{score}+g_j}}"
+    text = latex(term.weight.xreplace({SCORE: _PLACE})).replace(latex(_PLACE), score)
+    return rf"\left({text}\right)" if term.weight.is_Add else text
 
 
 # ---- rescaled ---------------------------------------------------------------------------------------
@@ -112,7 +118,7 @@ def rescaled(statement: Statement, flow: TokenFlow) -> tuple[Step, ...]:
         return ()
     matrix = rescaling(flow)
     shown = latex(matrix)
-    shown = f"({shown})" if matrix.is_MatAdd else shown
+    shown = f"({shown})" if matrix.is_MatAdd or shown.startswith("-") else shown
     short = "" if matrix.is_Identity else shown
     exponent = rf"-t{short}" if short else "-t"
     low = r"\sum_{j\le i}" if flow.weights is not None else r"\sum_{j=1}^{n} "
