@@ -24,6 +24,7 @@ enum {
     SYMFLOW_FAST_CHUNK = 64,  /* modes that are summed before a tile is read again */
     SYMFLOW_FAST_PARTS = 64,  /* the most parts */
     SYMFLOW_FAST_DEGREE = 128, /* the most modes on S^2 */
+    SYMFLOW_FAST_SHARED = 200000, /* tokens times moments from which on threads are worth waking */
     SYMFLOW_FAST_MOST = 3     /* coordinates */
 };
 
@@ -249,6 +250,17 @@ static void symflow_fast_choose(int width)
 #endif
 }
 
+/* Do all parts, on several threads where that is worth waking them. */
+static void symflow_fast_share(const symflow_linalg *linalg, symflow_fast *job, void (*part)(ptrdiff_t, void *))
+{
+    if (job->n * symflow_fast_moments(job->d, job->modes) >= SYMFLOW_FAST_SHARED) {
+        linalg->parallel(job->parts, part, job);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < job->parts; ++i)
+        part(i, job);
+}
+
 /* A right-hand side of symflow_abi.h; call->user is the symflow_fast. */
 static int symflow_fast_velocity(double t, const double *y, double *dy, const symflow_call *call)
 {
@@ -259,7 +271,7 @@ static int symflow_fast_velocity(double t, const double *y, double *dy, const sy
     (void)t;
     job->y = y;
     job->dy = dy;
-    call->linalg->parallel(job->parts, passes->moments, job);
+    symflow_fast_share(call->linalg, job, passes->moments);
     memset(total, 0, (size_t)size * sizeof(double));
     for (ptrdiff_t p = 0; p < job->parts; ++p)
         for (ptrdiff_t i = 0; i < size; ++i)
@@ -272,7 +284,7 @@ static int symflow_fast_velocity(double t, const double *y, double *dy, const sy
         else
             symflow_fast_sphere_table(job, job->terms + i, total);
     }
-    call->linalg->parallel(job->parts, passes->velocity, job);
+    symflow_fast_share(call->linalg, job, passes->velocity);
     return SYMFLOW_OK;
 }
 

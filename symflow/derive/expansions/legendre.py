@@ -28,7 +28,7 @@ def harmonics(modes: int) -> tuple[tuple[Row, ...], tuple[Row, ...], tuple[Row, 
     --------
     >>> steps, weights, slants = harmonics(2)
     >>> steps[0]
-    [Fraction(1, 1), Fraction(3, 1), Fraction(5, 2)]
+    [Fraction(1, 1), Fraction(3, 1), Fraction(5, 4)]
     """
     scales = [_scales(m, modes + 1) for m in range(modes + 2)]
     steps = tuple(_steps(m, modes, scales[m]) for m in range(modes + 1))
