@@ -49,7 +49,7 @@ def random_points(flow: Flow, d: int, count: int, seed: int) -> Iterator[Point]:
     count, seed : int
     """
     for index in range(count):
-        yield _draw(flow, d, _rng(flow.name, seed, index), f"random, d = {d}", _well_conditioned)
+        yield _draw(flow, d, stream(flow.name, seed, index), f"random, d = {d}", _well_conditioned)
 
 
 def adversarial_points(flow: Flow, d: int, seed: int) -> Iterator[Point]:
@@ -69,12 +69,12 @@ def adversarial_points(flow: Flow, d: int, seed: int) -> Iterator[Point]:
         ("covariance of rank one", _rank_one, 1.0),
     )
     for index, (name, covariance, size) in enumerate(kinds):
-        yield _draw(flow, d, _rng(flow.name, seed, 100 + index), name, covariance, size)
+        yield _draw(flow, d, stream(flow.name, seed, 100 + index), name, covariance, size)
     known = {p.name for p in flow.parameters}
     for index, (scalar, value) in enumerate((("beta", 1e6), ("temperature", 1e-6))):
         if scalar in known:
             name = f"{scalar} = {value:.0e}"
-            point = _draw(flow, d, _rng(flow.name, seed, 200 + index), name, _well_conditioned)
+            point = _draw(flow, d, stream(flow.name, seed, 200 + index), name, _well_conditioned)
             params = dict(point.params) | {scalar: np.asarray(value)}
             yield within_domain(flow, Point(name, point.sizes, point.state, params))
 
@@ -105,7 +105,7 @@ def _draw(
     def state(symbol: MatrixSymbol) -> Array:
         if symbol.name == held:
             return covariance(rng, d) * size
-        return _numbers(rng, symbol, sizes) * min(size, 1e6)
+        return numbers_of(rng, symbol, sizes) * min(size, 1e6)
 
     def states(symbol: MatrixSymbol) -> Array:
         if flow.chain is None:
@@ -130,16 +130,16 @@ def _parameter(flow: Flow, symbol: Any, rng: Any, sizes: Mapping[str, int]) -> A
         return np.asarray(law / law.sum())
     if symbol.name in flow.stacked:
         count = sizes[flow.stacked[symbol.name].name]
-        return np.stack([_of_order_one(_numbers(rng, symbol, sizes)) for _ in range(count)])
-    return _of_order_one(_numbers(rng, symbol, sizes))
+        return np.stack([of_order_one(numbers_of(rng, symbol, sizes)) for _ in range(count)])
+    return of_order_one(numbers_of(rng, symbol, sizes))
 
 
-def _of_order_one(drawn: Array) -> Array:
+def of_order_one(drawn: Array) -> Array:
     """Return a matrix scaled so that its products stay of order one; a vector as it is."""
     return drawn / np.sqrt(drawn.shape[-1]) if drawn.ndim == 2 else drawn
 
 
-def _numbers(rng: Any, symbol: MatrixSymbol, sizes: Mapping[str, int]) -> Array:
+def numbers_of(rng: Any, symbol: MatrixSymbol, sizes: Mapping[str, int]) -> Array:
     """Return standard normal numbers in the symbol's shape; a vector has one axis."""
     rows, cols = (sizes[n.name] if n.is_Symbol else int(n) for n in symbol.shape)
     is_vector = symbol.shape[1] == 1
@@ -169,7 +169,7 @@ def _symmetric(matrix: Array) -> Array:
     return (matrix + matrix.T) / 2
 
 
-def _rng(name: str, seed: int, index: int) -> Any:
+def stream(name: str, seed: int, index: int) -> Any:
     """A stream that depends on the flow's name and not on the order of calls."""
     digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
     return np.random.default_rng([seed, index, digest])
