@@ -111,10 +111,12 @@ def wasserstein_squared(a: Any, b: Any) -> float:
               W_2^2\Bigl(\tfrac1n\sum\delta_{x_i}, \tfrac1n\sum\delta_{y_i}\Bigr)
               = \min_\sigma \tfrac1n\sum|x_i - y_{\sigma(i)}|^2
 
+    On the line the minimum is the sorted one, which costs n log n; there the numbers may differ.
+
     Parameters
     ----------
     a, b : Gaussian, or array_like (n, d)
-        Two Gaussian laws, or two clouds of equally many tokens.
+        Two Gaussian laws, or two clouds of tokens, equally many if d > 1.
 
     Raises
     ------
@@ -133,7 +135,7 @@ def wasserstein_squared(a: Any, b: Any) -> float:
     if isinstance(a, Gaussian) != isinstance(b, Gaussian):
         raise InputError("a and b must both be Gaussian laws or both be arrays of tokens (n, d)")
     if not isinstance(a, Gaussian):
-        return _clouds_squared(_tokens(a, "a"), _tokens(b, "b"))
+        return _cloud_cost(_tokens(a, "a"), _tokens(b, "b"), 2.0)
     for name, law in (("a", a), ("b", b)):
         if law.positions is not None:
             raise InputError(f"{name} has positions; use conditional_wasserstein")
@@ -141,28 +143,44 @@ def wasserstein_squared(a: Any, b: Any) -> float:
     return float(np.sum((a.mean - b.mean) ** 2)) + _bures_squared(a, b)
 
 
-def wasserstein(a: Any, b: Any) -> float:
-    """Return the Wasserstein distance W₂ of two laws; see :func:`wasserstein_squared`.
+def wasserstein(a: Any, b: Any, *, order: float = 2) -> float:
+    """Return the Wasserstein distance of two laws.
+
+    Parameters
+    ----------
+    a, b
+        As for :func:`wasserstein_squared`.
+    order : float, default 2
+        p ≥ 1 of W_p; Gaussian laws have W₂ only.
+
+    Raises
+    ------
+    InputError
+        As :func:`wasserstein_squared`, and if the order is not usable.
 
     Examples
     --------
     >>> wasserstein(Gaussian([0], [[1]]), Gaussian([10], [[1]]))
     10.0
+    >>> wasserstein([[0.0], [2.0]], [[1.0], [2.0]], order=1)
+    0.5
     """
-    return float(np.sqrt(wasserstein_squared(a, b)))
+    if _order(order) == 2:
+        return float(np.sqrt(wasserstein_squared(a, b)))
+    if isinstance(a, Gaussian) or isinstance(b, Gaussian):
+        raise InputError(f"order = {order!r}: of Gaussian laws only W_2 is known; give order=2 or tokens")
+    return float(_cloud_cost(_tokens(a, "a"), _tokens(b, "b"), float(order)) ** (1.0 / order))
 
 
-def conditional_wasserstein_squared(
-    a: Gaussian, b: Gaussian, weights: Sequence[float] | None = None
-) -> float:
+def conditional_wasserstein_squared(a: Any, b: Any, weights: Sequence[float] | None = None) -> float:
     r"""Return the squared conditional Wasserstein distance of two laws along positions.
 
     .. math:: d_2^2(\mu, \nu) = \int W_2^2(\mu^s, \nu^s)\,d\theta(s)
 
     Parameters
     ----------
-    a, b : Gaussian
-        With equally many positions.
+    a, b : Gaussian, or array_like (n, d) or (n, m, d)
+        With equally many positions n: Gaussian laws, one token, or a cloud of m tokens at each.
     weights : sequence of float, (n,), optional
         The law θ of the positions, e.g. ``Masked(...).weights(n)``; uniform by default.
 
@@ -182,22 +200,49 @@ def conditional_wasserstein_squared(
     >>> conditional_wasserstein_squared(a, b)
     2.0
     """
+    return _conditional_cost(a, b, weights, 2.0)
+
+
+def conditional_wasserstein(
+    a: Any, b: Any, weights: Sequence[float] | None = None, *, order: float = 2
+) -> float:
+    r"""Return the conditional Wasserstein distance :math:`(\int W_p^p(\mu^s, \nu^s)\,d\theta(s))^{1/p}`.
+
+    Parameters
+    ----------
+    a, b, weights
+        As for :func:`conditional_wasserstein_squared`.
+    order : float, default 2
+        p ≥ 1; two for Gaussian laws.
+
+    Examples
+    --------
+    >>> conditional_wasserstein([[0.0], [1.0]], [[0.0], [3.0]], order=1)
+    1.0
+    """
+    return float(_conditional_cost(a, b, weights, _order(order)) ** (1.0 / order))
+
+
+def _conditional_cost(a: Any, b: Any, weights: Sequence[float] | None, order: float) -> float:
+    """Return the mean over positions of the distances to the power ``order``."""
+    if not (isinstance(a, Gaussian) or isinstance(b, Gaussian)):
+        first, second = _placed(a, "a"), _placed(b, "b")
+        if first.shape[::2] != second.shape[::2]:
+            raise InputError(f"a has shape {first.shape}, b {second.shape}: positions and size must agree")
+        theta = _weights(weights, len(first))
+        costs = [_cloud_cost(x, y, order) for x, y in zip(first, second, strict=True)]
+        return float(theta @ np.array(costs))
+    if order != 2:
+        raise InputError(f"order = {order!r}: of Gaussian laws only W_2 is known; give order=2 or tokens")
     for name, law in (("a", a), ("b", b)):
         if not isinstance(law, Gaussian) or law.positions is None:
             raise InputError(f"{name} must be a Gaussian with positions: mean (n, d), cov (n, d, d)")
     if a.mean.shape != b.mean.shape:
         raise InputError(f"a has mean of shape {a.mean.shape}, b of shape {b.mean.shape}; they must agree")
     theta = _weights(weights, len(a.mean))
-    squares = [
-        wasserstein_squared(Gaussian(*one), Gaussian(*other))
-        for one, other in zip(zip(a.mean, a.cov, strict=True), zip(b.mean, b.cov, strict=True), strict=True)
-    ]
+    pairs = zip(zip(a.mean, a.cov, strict=True), zip(b.mean, b.cov, strict=True), strict=True)
+    squares = [wasserstein_squared(Gaussian(*one), Gaussian(*other)) for one, other in pairs]
     return float(theta @ np.array(squares))
-
-
-def conditional_wasserstein(a: Gaussian, b: Gaussian, weights: Sequence[float] | None = None) -> float:
-    """Return the conditional Wasserstein distance; see :func:`conditional_wasserstein_squared`."""
-    return float(np.sqrt(conditional_wasserstein_squared(a, b, weights)))
 
 
 def covariance_root(cov: Any) -> Array:
@@ -266,15 +311,43 @@ def _bures_squared(a: Gaussian, b: Gaussian) -> float:
     return float(np.sum((f - g @ (left @ right)) ** 2))
 
 
-def _clouds_squared(x: Array, y: Array) -> float:
+def _cloud_cost(x: Array, y: Array, order: float) -> float:
+    """Return W_p to the power p of two clouds: sorted on the line, else by the best assignment."""
+    if x.shape[1] == y.shape[1] == 1:
+        return _line_cost(np.sort(x[:, 0]), np.sort(y[:, 0]), order)
     if x.shape != y.shape:
         raise InputError(f"a has shape {x.shape}, b has shape {y.shape}; give equally many tokens")
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
 
-    cost = cdist(x, y, "sqeuclidean")
+    cost = cdist(x, y, "sqeuclidean") if order == 2 else cdist(x, y) ** order
     rows, columns = linear_sum_assignment(cost)
     return float(cost[rows, columns].mean())
+
+
+def _line_cost(x: Array, y: Array, order: float) -> float:
+    """Return the integral of |F⁻¹ − G⁻¹|ᵖ of two sorted clouds, whose quantile functions are steps."""
+    if len(x) == len(y):
+        return float(np.mean(np.abs(x - y) ** order))
+    n, m = len(x), len(y)
+    ends = np.union1d(np.arange(n + 1) * m, np.arange(m + 1) * n)  # in units of 1/(nm), exactly
+    pieces = np.diff(ends) / (n * m)
+    return float(pieces @ np.abs(x[ends[:-1] // m] - y[ends[:-1] // n]) ** order)
+
+
+def _order(order: float) -> float:
+    if isinstance(order, bool) or not isinstance(order, (int, float)) or not 1 <= order < np.inf:
+        raise InputError(f"order = {order!r} must be a finite number ≥ 1")
+    return float(order)
+
+
+def _placed(value: Any, name: str) -> Array:
+    """Return clouds at positions; a matrix holds one token at each."""
+    tokens = real_array(value, name)
+    tokens = tokens[:, None, :] if tokens.ndim == 2 else tokens
+    if tokens.ndim != 3 or tokens.size == 0:
+        raise InputError(f"{name} must be a Gaussian with positions, or tokens (n, d) or (n, m, d)")
+    return tokens
 
 
 def _covariance(value: Any, name: str) -> Gaussian:

@@ -1,6 +1,7 @@
 """Distances between laws: names, one-dimensional formulas, singular and coinciding covariances."""
 
 import numpy as np
+import ot
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,8 +114,41 @@ def test_along_positions():
         (lambda: distances.wasserstein(Gaussian([0], [[1]]), [[1.0]]), "both be"),
         (lambda: distances.wasserstein(np.zeros((2, 2)), np.zeros((3, 2))), "equally many"),
         (lambda: distances.conditional_wasserstein(Gaussian([0], [[1]]), Gaussian([0], [[1]])), "positions"),
+        (lambda: distances.wasserstein([[0.0]], [[1.0]], order=0.5), "order"),
+        (lambda: distances.wasserstein(Gaussian([0], [[1]]), Gaussian([0], [[1]]), order=1), "only W_2"),
+        (lambda: distances.conditional_wasserstein(np.zeros((2, 1)), np.zeros((3, 1))), "positions"),
     ],
 )
 def test_what_has_no_distance_is_refused(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+@pytest.mark.parametrize("order", [1, 1.5, 2, 4])
+@pytest.mark.parametrize("d", [1, 3])
+def test_clouds_against_optimal_transport_by_another_package(order, d):
+    rng = np.random.default_rng(10 * d)
+    for n, m in ((7, 7), (40, 40), *([(5, 12), (9, 4)] if d == 1 else [])):
+        x, y = rng.normal(size=(n, d)), rng.normal(size=(m, d)) + 1.0
+        cost = ot.dist(x, y, metric="euclidean") ** order
+        expected = ot.emd2(ot.unif(n), ot.unif(m), cost) ** (1 / order)
+        assert distances.wasserstein(x, y, order=order) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_conditional_distance_of_clouds(order):
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(3, 6, 2)), rng.normal(size=(3, 6, 2))
+    theta = [0.5, 0.25, 0.25]
+    parts = [ot.emd2([], [], ot.dist(x, y, metric="euclidean") ** order) for x, y in zip(a, b, strict=True)]
+    expected = float(np.dot(theta, parts)) ** (1 / order)
+    assert distances.conditional_wasserstein(a, b, theta, order=order) == pytest.approx(expected, rel=1e-9)
+    together = distances.wasserstein(a.reshape(-1, 2), b.reshape(-1, 2), order=order)
+    assert together <= distances.conditional_wasserstein(a, b, order=order) + 1e-12
+
+
+def test_one_token_at_each_position():
+    x, y = np.array([[0.0], [5.0]]), np.array([[1.0], [2.0]])
+    assert distances.conditional_wasserstein(x, y, order=1) == 2.0
+    assert distances.wasserstein(x, y, order=1) == 2.0
+    assert distances.conditional_wasserstein(x, y[::-1], order=1) == 3.0

@@ -150,13 +150,34 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
             "self-transport cost over ε, with M = {scores} = A/ε and optimal cross-covariance {coupling}"
         ),
     ),
+    "token-mean": (
+        ("normaliser", "weight"),
+        "{normaliser} is the mean of {weight} over the tokens y",
+    ),
+    "cone-collapse": (
+        ("weight", "normaliser", "change", "rate"),
+        (
+            "unit tokens x' = mean over the tokens y of ({weight})/({normaliser}) times {change}, with "
+            "dot(w, x) ≥ m at the start: the least dot(w, x) never decreases, the diameter of the points "
+            "x/dot(w, x) is at most exp(−({rate}) t) times that at the start, and all tokens tend to one "
+            "limit x* with |x − x*| ≤ (2/m) exp(−({rate}) t)"
+        ),
+    ),
+    "common-cosine": (
+        ("weight", "normaliser", "change", "rate"),
+        (
+            "unit tokens x' = mean over the tokens y of ({weight})/({normaliser}) times {change}, all "
+            "cosines of different tokens equal to g(0) in [0, 1) at the start: they stay equal, g' = {rate} "
+            "> 0, and g(t) → 1 as t → ∞"
+        ),
+    ),
 }
 
 #: fields that hold scalars; every other field except the two sides of an equality holds a matrix
 SCALAR_FIELDS = frozenset(
     (
         *("scalar", "bound", "score", "weight", "diffusion", "functional", "derivative"),
-        *("rate", "strength", "scale"),
+        *("rate", "strength", "scale", "normaliser"),
     )
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Identity
+from sympy import Identity, exp
 
 from symflow.certify.rules.equality import rewriting
 from symflow.certify.rules.rule import Inference, Rule
@@ -30,6 +30,8 @@ def _scalar_sign(line: Inference) -> None:
 def _is_positive(expr: Any, known: dict[Any, bool]) -> bool:
     if expr.is_Rational:
         return bool(expr > 0)
+    if isinstance(expr, exp):  # of a real argument
+        return True
     if expr.is_Symbol:
         return known.get(expr, False)
     if expr.is_Mul:
@@ -46,6 +48,8 @@ def _is_positive(expr: Any, known: dict[Any, bool]) -> bool:
 def _is_nonnegative(expr: Any, known: dict[Any, bool]) -> bool:
     if expr.is_Rational:
         return bool(expr >= 0)
+    if isinstance(expr, exp):
+        return True
     if expr.is_Symbol:
         return expr in known
     if expr.is_Mul or expr.is_Add:
@@ -152,7 +156,7 @@ def _exchange(line: Inference) -> None:
 
 
 RULES = (
-    Rule("scalar-sign", "Sums, products and powers of scalars of known sign.", _scalar_sign),
+    Rule("scalar-sign", "Sums, products, powers and exponentials of scalars of known sign.", _scalar_sign),
     Rule("gram", "XᵀX ⪰ 0.", _gram, ("factor",)),
     Rule("identity", "I ≻ 0.", _identity),
     Rule("scale", "A non-negative multiple keeps the sign.", _scale),
