@@ -1,0 +1,1 @@
+"""Geshkovski, Letrouit, Polyanskiy, Rigollet: A mathematical perspective on Transformers (GLPR23)."""
