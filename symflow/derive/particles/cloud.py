@@ -17,7 +17,7 @@ from symflow.derive.components import ROOT_DIGITS, Draw, explicit
 from symflow.models.statement import Head, Statement
 
 #: Sizes d and numbers n of tokens that are tried.
-SIZES = ((1, 2), (1, 3), (2, 2), (2, 3), (3, 2), (3, 3))
+SIZES = ((1, 3), (2, 2), (3, 2))
 #: Members of a family that are tried.
 HEADS = 2
 
