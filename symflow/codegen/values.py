@@ -32,7 +32,7 @@ def array(slot: Slot, value: Any, role: str = "state") -> FloatArray:
         raw = np.array(value)
         if np.iscomplexobj(raw):
             raise InputError(f"{role} {slot.name!r} is complex; give real numbers")
-        found = np.array(raw, dtype=np.float64, order="C")
+        found = np.array(raw, dtype=np.float64, order="C").view(np.float64)  # plain byte order
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{role} {slot.name!r} cannot be read as an array of numbers: {error}") from None
     wanted = len(slot.axes)

@@ -57,7 +57,8 @@ def _as_float(value: Any, name: str) -> Array:
     if raw.dtype.kind not in "biufO":
         raise InputError(f"{name} holds items of type {raw.dtype}; give real numbers")
     try:
-        return np.array(raw, dtype=np.float64, order="C")
+        # a dtype that spells out its byte order, as files have it, is equal to float64 and not the same
+        return np.array(raw, dtype=np.float64, order="C").view(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} holds items that are not real numbers ({error}); give real numbers"

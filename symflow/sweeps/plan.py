@@ -18,8 +18,8 @@ from symflow.sweeps.statistics import ALWAYS, GAUSSIAN, TIME, TOKENS, Statistic,
 
 Array = NDArray[np.float64]
 
-_BLOCKS = 512  # as many as make progress smooth, and no more files than that for every array
-_LARGEST_BLOCK = 1024  # cells
+_FEW_BLOCKS, _MOST_BLOCKS = 64, 512  # progress is smooth from the one on, files are many from the other on
+_SMALL_BLOCK, _LARGEST_BLOCK = 8, 1024  # cells
 _LARGEST_CHUNK = 1 << 22  # numbers
 _RESERVED = ("time", "row", "column", "token", "coordinate", "position")
 
@@ -71,7 +71,9 @@ class Plan:
     def block_shape(self) -> tuple[int, ...]:
         """Return the shape of a block: cells that follow each other, run together and stored in one chunk."""
         largest = max([1, *(math.prod(self.shape(axes)) for axes in self.variables().values())])
-        wanted = min(_LARGEST_BLOCK, max(1, self.sweep.count // _BLOCKS), max(1, _LARGEST_CHUNK // largest))
+        count = self.sweep.count
+        wanted = max(count // _MOST_BLOCKS, min(_SMALL_BLOCK, count // _FEW_BLOCKS), 1)
+        wanted = min(wanted, _LARGEST_BLOCK, max(1, _LARGEST_CHUNK // largest))
         block = [1] * len(self.sweep.shape)
         for axis in reversed(range(len(block))):
             block[axis] = min(self.sweep.shape[axis], wanted)

@@ -165,8 +165,17 @@ def _statistic(where: str, name: str, arguments: tuple[float, ...], kind: str, p
             raise InputError(f"{where}: {number} is not finite")
     if positions:
         parts = tuple(_along_positions(part) for part in parts)
-    shown = f"{name}({', '.join(f'{number:.17g}' for number in arguments)})" if arguments else name
+    shown = f"{name}({', '.join(f'{_short(number)}' for number in arguments)})" if arguments else name
     return Statistic(shown, kind, parts, arguments)
+
+
+def _short(number: float) -> str:
+    """Return the shortest text of a number.
+
+    >>> _short(0.9), _short(9.0)
+    ('0.9', '9')
+    """
+    return repr(number).removesuffix(".0")
 
 
 def _along_positions(part: Measured) -> Measured:
@@ -265,7 +274,8 @@ def collect(
     times : ndarray, (T,)
         The output times that were asked for.
     """
-    reached = int(np.isin(times, run.t).sum())  # a run that ends early has its last point as one row more
+    both = min(times.size, run.t.size)  # a run that ends early has its last point as one row more
+    reached = int(np.count_nonzero(times[:both] == run.t[:both]))
     result: dict[str, Array] = {}
     for statistic in statistics:
         axes = statistic.variables()

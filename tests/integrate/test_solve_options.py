@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symflow import Gaussian, Softmax, solve
+from symflow import Gaussian, Softmax, compile, solve
 from symflow.errors import InputError
 
 LAW, PARAMS = Gaussian([1.0, 0.5], np.eye(2)), {"V": np.eye(2), "A": -np.eye(2)}
@@ -172,3 +172,15 @@ def test_missing_runtime_steps_in_python_with_one_warning(monkeypatch: pytest.Mo
     assert np.allclose(found.t_events[0], [0.7])
     with pytest.raises(BuildError, match="C compiler"):
         run(backend="compiled")
+
+
+def test_arrays_as_files_hold_them() -> None:
+    """A dtype that spells out its byte order is float64 to NumPy, and not by its buffer."""
+    spelled = np.dtype("f8").newbyteorder("<")
+    times = np.array([0.0, 0.5, 1.0]).view(spelled)
+    law, params = Gaussian([1.0], [[1.0]]), {"A": np.array([[-1.0]]).view(spelled), "V": [[1.0]]}
+    plain = solve(Softmax(), law, params, (0, 1), t_eval=[0.0, 0.5, 1.0])
+    found = solve(Softmax(), law, params, (0, 1), t_eval=times)
+    mean, _ = compile(Softmax())(0.0, law.mean.view(spelled), law.cov.view(spelled), **params)
+    assert mean == [0.0]  # VΣAα + Vα
+    np.testing.assert_array_equal(found.cov, plain.cov)

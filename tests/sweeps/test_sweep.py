@@ -175,7 +175,7 @@ def test_part_of_a_block_is_kept(spec: Any, runs: list[Any], tmp_path: Path) -> 
     """With many cells a block holds several; what had ended of it stays as it was."""
     many = spec(sweep={"model.beta": {"linspace": [0.5, 2, 512]}, "parameters.A.0.1": [0.5, 1, 2]})
     plan = make_plan(parse_spec(many))
-    assert plan.block_shape() == (1, 3)
+    assert plan.block_shape() == (2, 3)
     parts, whole = (open_store(tmp_path / name, plan, None) for name in ("parts", "whole"))
     place, block, wanted = next(parts.missing())
     job = Job(plan.cells, plan.kind, plan.positions, plan.times is not None, block, wanted)
@@ -186,7 +186,7 @@ def test_part_of_a_block_is_kept(spec: Any, runs: list[Any], tmp_path: Path) -> 
     assert set(rest) == set(block) - set(begun.status)
     parts.write(place, block, run_job(replace(job, wanted=rest)))
     whole.write(place, block, run_job(job))
-    assert next(parts.missing())[1] == next(whole.missing())[1] == range(3, 6)
+    assert next(parts.missing())[1] == next(whole.missing())[1] == range(6, 12)
     for name in ("status", "final_cov", "message"):
         chunks = [
             [f for f in (tmp_path / of / name / "c").rglob("*") if f.is_file()] for of in ("parts", "whole")
