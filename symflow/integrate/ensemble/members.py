@@ -48,7 +48,7 @@ class Members:
         return len(self.initials)
 
     def params(self, member: int) -> dict[str, Any]:
-        """Return the parameters of one member as :func:`symflow.solve` takes them: its model has the scalars."""
+        """Return the parameters of one member for :func:`symflow.solve`: its model has the scalars."""
         return self.shared | {
             name: values[member] for name, values in self.own.items() if name not in _SCALARS
         }

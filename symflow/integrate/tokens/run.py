@@ -22,6 +22,9 @@ from symflow.integrate.tokens.trajectory import TokenTrajectory
 FRAMES = ("fixed", "rescaled")
 SUMMATIONS = ("auto", "direct", "fast")
 
+_SHARE, _FINEST = 1e-3, 1e-15  # of the relative tolerance, what truncation may add to an average
+_FEW = 128  # tokens, whose pairs take less time than asking whether an expansion pays
+
 
 def refuse_options_of_tokens(frame: str, summation: str) -> None:
     """Refuse what has a meaning for tokens only."""
@@ -110,7 +113,25 @@ def _call(
     kernel: Kernel, problem: Problem, tokens: Tokens, options: Options, summation: str
 ) -> tuple[Any, str]:
     """Return the right-hand side: an expansion where it is faster, or asked for, and else all pairs."""
+    if _may_expand(kernel, problem, tokens, summation):
+        from symflow.codegen.expansions import fast_sum
+
+        tolerance = max(_SHARE * options.rtol, _FINEST)
+        dims, values = token_dims(problem, tokens), problem.kernel_values
+        found = fast_sum(problem.model, dims, values, tolerance, summation)
+        if found is not None:
+            return found.call, found.method
     return bound_call(kernel, problem, "tokens", token_dims(problem, tokens)), "direct"
+
+
+def _may_expand(kernel: Kernel, problem: Problem, tokens: Tokens, summation: str) -> bool:
+    """Whether to ask for an expansion: it is compiled, and its coefficients are those of one time."""
+    if summation == "fast" and problem.schedule:
+        name = next(iter(problem.schedule))
+        raise InputError(f"summation = 'fast' takes parameters that are constant in time, {name!r} is not")
+    if summation == "auto":
+        return tokens.count >= _FEW and kernel.backend == "compiled" and not problem.schedule
+    return summation == "fast"
 
 
 def _message(problem: Problem, options: Options, driver: Driver, status: str, t: float) -> str:
