@@ -443,18 +443,23 @@ SYMFLOW_TARGET static int NAME(range)(NAME(plan) *plan)
 #endif
 }
 
-#if __has_include("symflow_pairs_tiles.h")
 #include "symflow_pairs_tiles.h" /* int NAME(tiles)(symflow_pairs *): widths beyond SYMFLOW_PAIRS_NARROW */
-#endif
-#if SYMFLOW_TERM_EXPONENTIAL && __has_include("symflow_pairs_sinkhorn.h")
+#if SYMFLOW_TERM_EXPONENTIAL
 #include "symflow_pairs_sinkhorn.h" /* int NAME(sinkhorn)(symflow_pairs *) */
 #endif
 
 SYMFLOW_TARGET static int NAME(run)(symflow_pairs *job)
 {
     NAME(plan) plan = {.job = job, .width = job->width <= 4 ? job->width : 0};
-    for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m)
+    ptrdiff_t widest = job->width;
+    for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
         if (job->widths[m] != job->width) plan.width = 0;
+        if (job->widths[m] > widest) widest = job->widths[m];
+    }
+#if SYMFLOW_TERM_EXPONENTIAL
+    if (job->normalise == SYMFLOW_SINKHORN) return NAME(sinkhorn)(job);
+#endif
+    if (widest > SYMFLOW_PAIRS_NARROW) return NAME(tiles)(job);
     if (NAME(range)(&plan))
         NAME(symmetric)(&plan);
     else

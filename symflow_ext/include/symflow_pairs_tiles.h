@@ -80,7 +80,7 @@ SYMFLOW_INLINE int NAME(tile_unshifted)(symflow_tile *tile, int careful, int sid
 #endif
         }
 #if SYMFLOW_TERM_EXPONENTIAL
-        for (int v = 0; v < NAME(vectors); v += 6) SYMFLOW_OWN(symflow_powers)(6, w + v, 1, 0);
+        for (int v = 0; v < NAME(vectors); v += 6) SYMFLOW_OWN(symflow_powers)(6, w + v, 1, careful);
 #endif
 #pragma GCC unroll 6
         for (int v = 0; v < NAME(vectors); ++v) {
@@ -91,7 +91,8 @@ SYMFLOW_INLINE int NAME(tile_unshifted)(symflow_tile *tile, int careful, int sid
         if (sides & SYMFLOW_KEYS) symflow_store(lanes + j * SYMFLOW_LANES, NAME(tile_lanes)(tile, w));
     }
     if (SYMFLOW_TERM_EXPONENTIAL &&
-        (symflow_largest(high) > SYMFLOW_TILES_FREE || symflow_largest(-low) > SYMFLOW_TILES_FREE))
+        (symflow_largest(high) > SYMFLOW_TILES_FREE ||
+         (!tile->trusting && symflow_largest(-low) > SYMFLOW_TILES_FREE)))
         return 0;
     for (int v = 0; sides & SYMFLOW_QUERIES && v < NAME(vectors); ++v) {
         double *at = tile->query_mass + v * SYMFLOW_LANES;

@@ -43,6 +43,7 @@ typedef struct symflow_tile {
     const symflow_tile_products *products;
     ptrdiff_t queries, keys;
     int careful, triangle; /* potentials or an edge are to be minded; only keys up to the query count */
+    int trusting;          /* low scores need no shift: every token has a higher one */
     const double *left[SYMFLOW_MOST_PAIRINGS], *right[SYMFLOW_MOST_PAIRINGS];
     double rows[SYMFLOW_MOST_NUMBERS][SYMFLOW_TILE], columns[SYMFLOW_MOST_NUMBERS][SYMFLOW_TILE];
     const double *query_potential, *key_potential, *query_theta, *key_theta;
@@ -71,9 +72,10 @@ typedef struct symflow_tiling {
     symflow_pairs *job;
     symflow_tile_code code;
     int pairings, rows, columns;          /* of the term */
-    int sides, features, potentials;      /* of the pass */
+    int sides, features, potentials, trusting; /* of the pass */
     ptrdiff_t tiles, per_block, blocks, padded, round;
     double *left[SYMFLOW_MOST_PAIRINGS], *right[SYMFLOW_MOST_PAIRINGS];
+    const double *measure; /* what a token counts for in masses: theta, or a vector times theta */
     double *theta, *feature, *sums, *query_mass, *key_mass, *shift, *query_potential, *key_potential;
     double *state; /* of each tile */
 } symflow_tiling;
@@ -95,9 +97,8 @@ static void symflow_tiling_pack(const symflow_tiling *tiling, ptrdiff_t width, c
 }
 
 /* theta_j f_j of one tile, token after token in panels of coordinates; zeros beyond the last of both. */
-static void symflow_tiling_pack_features(ptrdiff_t t, void *of)
+static void symflow_tiling_pack_features(ptrdiff_t t, const symflow_tiling *tiling)
 {
-    const symflow_tiling *tiling = of;
     const symflow_pairs *job = tiling->job;
     const ptrdiff_t i = t * SYMFLOW_TILE, count = job->n - i < SYMFLOW_TILE ? job->n - i : SYMFLOW_TILE;
     double *to = tiling->feature + i * tiling->padded;
@@ -145,6 +146,7 @@ static void symflow_tiling_open(symflow_tiling *tiling)
         symflow_tiling_pack(tiling, job->widths[m], job->right[m], tiling->right[m]);
     }
     tiling->theta = symflow_tiling_take(&work, tokens);
+    tiling->measure = tiling->theta;
     for (ptrdiff_t i = 0; i < tokens; ++i) tiling->theta[i] = i >= job->n ? 0.0 : job->theta ? job->theta[i] : 1.0;
     tiling->query_mass = symflow_tiling_take(&work, tokens);
     tiling->key_mass = symflow_tiling_take(&work, tokens * SYMFLOW_STRIP);
@@ -189,6 +191,7 @@ static void symflow_tiling_aim(const symflow_tiling *tiling, symflow_tile *tile,
     tile->queries = n - query < SYMFLOW_TILE ? n - query : SYMFLOW_TILE;
     tile->keys = n - key < SYMFLOW_TILE ? n - key : SYMFLOW_TILE;
     tile->triangle = tiling->job->causal && i == j;
+    tile->trusting = tiling->trusting;
     tile->careful = tiling->potentials || tile->triangle || tile->queries < SYMFLOW_TILE;
     for (int m = 0; m < tiling->pairings; ++m) {
         tile->left[m] = tiling->left[m] + query * tiling->job->widths[m];
@@ -198,8 +201,8 @@ static void symflow_tiling_aim(const symflow_tiling *tiling, symflow_tile *tile,
     for (int l = 0; l < tiling->columns; ++l) symflow_tiling_copy(tiling, j, tiling->job->columns[l], tile->columns[l]);
     tile->query_potential = tiling->query_potential + query;
     tile->key_potential = tiling->key_potential + key;
-    tile->query_theta = tiling->theta + query;
-    tile->key_theta = tiling->theta + key;
+    tile->query_theta = tiling->measure + query;
+    tile->key_theta = tiling->measure + key;
     tile->query_mass = tiling->query_mass + query;
     tile->key_mass = tiling->key_mass + key * SYMFLOW_STRIP;
 }
@@ -366,9 +369,8 @@ static double symflow_tiling_mass(const symflow_tiling *tiling, ptrdiff_t i)
 }
 
 /* Masses of the tokens of one tile, and what is in its panels as averages. */
-static void symflow_tiling_unpack(ptrdiff_t t, void *of)
+static void symflow_tiling_unpack(ptrdiff_t t, const symflow_tiling *tiling)
 {
-    const symflow_tiling *tiling = of;
     const symflow_pairs *job = tiling->job;
     const ptrdiff_t i = t * SYMFLOW_TILE, count = job->n - i < SYMFLOW_TILE ? job->n - i : SYMFLOW_TILE;
     const int normalised = job->normalise != SYMFLOW_SUM;
@@ -389,9 +391,14 @@ static void symflow_tiling_unpack(ptrdiff_t t, void *of)
     }
 }
 
+/* What the job asked for; zeros beyond n. */
 static void symflow_tiling_close(symflow_tiling *tiling)
 {
+    const symflow_pairs *job = tiling->job;
+    const size_t beyond = (size_t)(job->pitch - job->n) * sizeof(double);
     for (ptrdiff_t t = 0; t < tiling->tiles; ++t) symflow_tiling_unpack(t, tiling);
+    for (ptrdiff_t c = 0; c < job->width; ++c) memset(job->average + c * job->pitch + job->n, 0, beyond);
+    memset(job->mass + job->n, 0, beyond);
 }
 
 #endif
