@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from symflow.config import show_config as show_config
     from symflow.derive.closure import gaussian_closure as gaussian_closure
     from symflow.derive.derivation import Derivation as Derivation
+    from symflow.derive.particles import token_flow as token_flow
     from symflow.integrate.ensemble.result import Ensemble as Ensemble
     from symflow.integrate.ensemble.run import ensemble as ensemble
     from symflow.integrate.gaussian import Gaussian as Gaussian
@@ -85,6 +86,7 @@ _HOME = {
     "solve": "symflow.integrate.solve",
     "source": "symflow.codegen.kernel",
     "sweep": "symflow.sweeps.run",
+    "token_flow": "symflow.derive.particles",
 }
 
 __all__ = [
@@ -122,6 +124,7 @@ __all__ = [
     "solve",
     "source",
     "sweep",
+    "token_flow",
 ]
 
 

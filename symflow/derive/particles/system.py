@@ -88,10 +88,11 @@ def _averages(term: PairTerm, mark: str, flow: TokenFlow) -> list[Formula]:
     feature = f"({feature})" if term.feature.is_MatAdd else feature
     low = r"\sum_{j\le i}\theta_j\," if flow.weights is not None else r"\sum_{j=1}^{n} "
     weight = _weight(term, mark)
-    if term.normalise == "softmax":
-        return [Formula(rf"m{mark}_i", rf"\frac{{{low}{weight}\,{feature}}}{{{low}{weight}}}")]
     share = "" if flow.weights is not None else r"\frac{1}{n}"
-    found = [Formula(rf"m{mark}_i", rf"{share}{low}{weight}\,{feature}")]
+    mean = rf"{share}{low}{weight}\,{feature}"
+    if term.normalise == "softmax":
+        mean = rf"\frac{{{low}{weight}\,{feature}}}{{{low}{weight}}}"
+    found = [] if term.matrix.is_ZeroMatrix else [Formula(rf"m{mark}_i", mean)]
     if term.normalise == "none" and not term.offset.is_ZeroMatrix:
         found.append(Formula(rf"\omega{mark}_i", rf"{share}{low}{weight}"))
     return found
@@ -151,7 +152,7 @@ def has_rescaled_frame(flow: TokenFlow) -> bool:
         return False
     (term,) = flow.terms
     is_mean = term.normalise == "softmax" and term.feature == flow.y and term.offset.is_ZeroMatrix
-    return bool(is_mean and term.family is None)
+    return bool(is_mean and term.family is None and not term.matrix.is_ZeroMatrix)
 
 
 def rescaling(flow: TokenFlow) -> Any:
