@@ -105,38 +105,11 @@ SYMFLOW_FAST_INLINE void symflow_fast_turn(const ptrdiff_t d, const double *turn
     }
 }
 
-/* Replace Z and (1/n) sum_j k x_j of one query, a tile apart, by the sums themselves. */
-static void symflow_fast_direct(const symflow_fast *job, double kappa, const double *u, double *z, double *sums)
+/* Add to v what a term contributes, given Z and (1/n) sum_j k x_j of a tile. */
+SYMFLOW_FAST_INLINE void symflow_fast_contribute(const symflow_fast_term *term, const ptrdiff_t d, ptrdiff_t count,
+                                                 const double *restrict z, const double *restrict sums,
+                                                 double *restrict v)
 {
-    double total = 0.0, s[SYMFLOW_FAST_MOST] = {0.0, 0.0, 0.0};
-    for (ptrdiff_t j = 0; j < job->n; ++j) {
-        const double *x = job->y + j * job->d;
-        double square = 0.0, dot = 0.0;
-        for (ptrdiff_t a = 0; a < job->d; ++a) {
-            square += x[a] * x[a];
-            dot += x[a] * u[a * SYMFLOW_FAST_TILE];
-        }
-        double inverse = 1.0 / sqrt(square), k = exp(kappa * (dot * inverse - 1.0));
-        total += k;
-        for (ptrdiff_t a = 0; a < job->d; ++a)
-            s[a] += k * inverse * x[a];
-    }
-    *z = total / (double)job->n;
-    for (ptrdiff_t a = 0; a < job->d; ++a)
-        sums[a * SYMFLOW_FAST_TILE] = s[a] / (double)job->n;
-}
-
-/* Add to v what a term contributes, given Z and (1/n) sum_j k x_j of a tile; what is too small is summed. */
-SYMFLOW_FAST_INLINE void symflow_fast_contribute(const symflow_fast *job, const symflow_fast_term *term,
-                                                 const ptrdiff_t d, ptrdiff_t count, const double *u,
-                                                 double *restrict z, double *restrict sums, double *restrict v)
-{
-    double least = HUGE_VAL;
-    for (ptrdiff_t i = 0; i < count; ++i)
-        least = z[i] < least ? z[i] : least;
-    for (ptrdiff_t i = 0; least < term->floor && i < count; ++i)
-        if (z[i] < term->floor)
-            symflow_fast_direct(job, term->kappa, u + i, z + i, sums + i);
     for (ptrdiff_t i = 0; i < count; ++i) {
         double factor = term->normalised ? 1.0 / z[i] : term->scale, mass = factor * z[i];
         for (ptrdiff_t a = 0; a < d; ++a) {
@@ -146,6 +119,19 @@ SYMFLOW_FAST_INLINE void symflow_fast_contribute(const symflow_fast *job, const 
             v[a * SYMFLOW_FAST_TILE + i] += factor * sum + mass * term->offset[a];
         }
     }
+}
+
+/* Which tokens of a tile have a mass below the floor; return how many. */
+SYMFLOW_FAST_INLINE ptrdiff_t symflow_fast_lonely(double floor, ptrdiff_t count, const double *z, ptrdiff_t *index)
+{
+    double least = HUGE_VAL;
+    ptrdiff_t found = 0;
+    for (ptrdiff_t i = 0; i < count; ++i)
+        least = z[i] < least ? z[i] : least;
+    for (ptrdiff_t i = 0; least < floor && i < count; ++i)
+        if (z[i] < floor)
+            index[found++] = i;
+    return found;
 }
 
 /* dy = (I - x x') (W x + c + v), x as it is and not of length one. */

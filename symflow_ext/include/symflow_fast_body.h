@@ -9,6 +9,79 @@
 #endif
 #define SYMFLOW_FAST_STRIDE (SYMFLOW_LANES * SYMFLOW_FAST_GROUPS)
 
+SYMFLOW_INLINE symflow_real SYMFLOW_FAST_OWN(cosine)(const ptrdiff_t d, const double *x, const double *query)
+{
+    symflow_real dot = symflow_splat(query[0]) * symflow_load(x);
+    for (ptrdiff_t a = 1; a < d; ++a)
+        dot = symflow_fma(symflow_splat(query[a * SYMFLOW_FAST_TILE]), symflow_load(x + a * SYMFLOW_FAST_TILE), dot);
+    return dot;
+}
+
+/* The largest cosine of a query with the keys of a tile, or `top`. */
+SYMFLOW_INLINE double SYMFLOW_FAST_OWN(largest)(const ptrdiff_t d, ptrdiff_t count, const double *x,
+                                                const double *query, double top)
+{
+    symflow_real most = symflow_splat(top);
+    ptrdiff_t i = 0;
+    for (; i + SYMFLOW_LANES <= count; i += SYMFLOW_LANES)
+        most = symflow_max(SYMFLOW_FAST_OWN(cosine)(d, x + i, query), most);
+    if (i < count) {
+        symflow_real rest = SYMFLOW_FAST_OWN(cosine)(d, x + i, query);
+        for (ptrdiff_t lane = 0; lane < count - i; ++lane)
+            top = rest[lane] > top ? rest[lane] : top;
+    }
+    double found = symflow_largest(most);
+    return found > top ? found : top;
+}
+
+/* Add exp(kappa (c - top)) / n, alone and times the keys of a tile. */
+SYMFLOW_INLINE void SYMFLOW_FAST_OWN(sum_keys)(const ptrdiff_t d, ptrdiff_t count, const double *x,
+                                               const double *query, double kappa, double top, double n, double *z,
+                                               double *sums)
+{
+    symflow_real total[SYMFLOW_FAST_MOST + 1];
+    memset(total, 0, sizeof total);
+    for (ptrdiff_t i = 0; i < count; i += SYMFLOW_LANES) {
+        symflow_real k = symflow_exp(kappa * (SYMFLOW_FAST_OWN(cosine)(d, x + i, query) - top));
+        for (ptrdiff_t lane = count - i; lane < SYMFLOW_LANES; ++lane)
+            k[lane] = 0.0;
+        total[0] += k;
+        for (ptrdiff_t a = 0; a < d; ++a)
+            total[a + 1] += k * symflow_load(x + a * SYMFLOW_FAST_TILE + i);
+    }
+    *z += symflow_total(total[0]) / n;
+    for (ptrdiff_t a = 0; a < d; ++a)
+        sums[a * SYMFLOW_FAST_TILE] += symflow_total(total[a + 1]) / n;
+}
+
+/* Replace Z and (1/n) sum_j k x_j of lonely queries by the sums themselves, divided by the largest k where only
+ * their ratio is wanted: all keys may be far away. */
+SYMFLOW_INLINE void SYMFLOW_FAST_OWN(direct)(const symflow_fast *job, const symflow_fast_term *term, const ptrdiff_t d,
+                                             ptrdiff_t lonely, const ptrdiff_t *index, const double *u, double *z,
+                                             double *sums)
+{
+    double x[SYMFLOW_FAST_MOST * SYMFLOW_FAST_TILE], top[SYMFLOW_FAST_TILE];
+    for (ptrdiff_t k = 0; k < lonely; ++k) {
+        top[k] = term->normalised ? -2.0 : 1.0;
+        z[index[k]] = 0.0;
+        for (ptrdiff_t a = 0; a < d; ++a)
+            sums[a * SYMFLOW_FAST_TILE + index[k]] = 0.0;
+    }
+    for (int pass = !term->normalised; pass < 2; ++pass)
+        for (ptrdiff_t from = 0; from < job->n; from += SYMFLOW_FAST_TILE) {
+            ptrdiff_t count = job->n - from < SYMFLOW_FAST_TILE ? job->n - from : SYMFLOW_FAST_TILE;
+            symflow_fast_gather(d, count, job->y + from * d, x);
+            for (ptrdiff_t k = 0; k < lonely; ++k) {
+                const double *query = u + index[k];
+                if (pass)
+                    SYMFLOW_FAST_OWN(sum_keys)(d, count, x, query, term->kappa, top[k], (double)job->n, z + index[k],
+                                               sums + index[k]);
+                else
+                    top[k] = SYMFLOW_FAST_OWN(largest)(d, count, x, query, top[k]);
+            }
+        }
+}
+
 /* Add the powers z, z^2, ... of a tile to sums[2 k], sums[2 k + 1]. */
 SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(circle_moments)(ptrdiff_t count, const double *x, ptrdiff_t modes, double *sums)
 {
@@ -111,7 +184,10 @@ SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(circle_term)(const symflow_fast *job
         across[i] = r * c - t * s;
         along[i] = r * s + t * c;
     }
-    symflow_fast_contribute(job, term, 2, count, u, z, across, v);
+    ptrdiff_t index[SYMFLOW_FAST_TILE], lonely = symflow_fast_lonely(term->floor, count, z, index);
+    if (lonely)
+        SYMFLOW_FAST_OWN(direct)(job, term, 2, lonely, index, u, z, across);
+    symflow_fast_contribute(term, 2, count, z, across, v);
 }
 
 /* Add q_lm(z) (x + iy)^m of a tile to sums. The q_lm satisfy q_l+1 = alpha_l z q_l - q_l-1, q_mm = 1. */
@@ -249,7 +325,10 @@ SYMFLOW_TARGET static void SYMFLOW_FAST_OWN(sphere_term)(const symflow_fast *job
         for (int a = 0; a < 3; ++a)
             slope[a * SYMFLOW_FAST_TILE + i] += along * u[a * SYMFLOW_FAST_TILE + i];
     }
-    symflow_fast_contribute(job, term, 3, count, u, z, slope, v);
+    ptrdiff_t index[SYMFLOW_FAST_TILE], lonely = symflow_fast_lonely(term->floor, count, z, index);
+    if (lonely)
+        SYMFLOW_FAST_OWN(direct)(job, term, 3, lonely, index, u, z, slope);
+    symflow_fast_contribute(term, 3, count, z, slope, v);
 }
 
 #define SYMFLOW_FAST_PART(space, dim, add, term_values)                                                        \

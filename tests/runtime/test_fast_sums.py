@@ -10,6 +10,7 @@ import pytest
 
 from symflow.codegen.expansions import fast_sum
 from symflow.models.attention.softmax import Softmax
+from symflow.models.attention.unnormalised import Unnormalised
 from symflow_ext import fast_sums, runtime
 
 #: Agreement with the sum over pairs, both of them rounded.
@@ -83,6 +84,30 @@ def test_lonely_tokens_are_summed_directly(d: int, kappa: float) -> None:
     x /= np.linalg.norm(x, axis=1)[:, None]
     rows = np.array([7, 0, 19999])
     assert np.abs(velocity(x, kappa)[rows] - over_pairs(x, kappa, rows)).max() < CLOSE
+
+
+@pytest.mark.parametrize(("d", "kappa"), [(2, 18.0), (2, 400.0), (3, 18.0), (3, 150.0)])
+def test_all_keys_far_from_all_queries(registers: int, d: int, kappa: float) -> None:
+    """A = −I and one cluster: masses are e^{−2κ}, beneath all numbers where κ is large."""
+    x = on_sphere(600, d)
+    x[:, 0] += 40.0
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    found = velocity(x, kappa, A=-np.eye(d), V=np.eye(d))
+    assert np.abs(found - over_pairs(x, kappa, turn=-np.eye(d))).max() < CLOSE
+
+
+def test_lonely_tokens_without_normalisation() -> None:
+    x = on_sphere(600, 2)
+    x[:, 0] += 40.0
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    model = Unnormalised(space="sphere", beta=3)
+    found = fast_sum(model, (2, 600), {"A": -2.0 * np.eye(2), "V": np.eye(2)}, summation="fast")
+    assert found is not None
+    dy = np.zeros(1200)
+    found.call(0.0, x.ravel(), dy)
+    mean = np.exp(-6.0 * x @ x.T) @ x / 600
+    expected = mean - (mean * x).sum(axis=1)[:, None] * x
+    assert np.abs(dy.reshape(600, 2) - expected).max() < CLOSE * np.exp(-6.0)
 
 
 def test_coincident_antipodal_and_polar_tokens() -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SUMMATIONS = ("auto", "direct", "fast")
 #: Default bound of the error that truncation makes in an average.
 TOLERANCE = 1e-13
-#: Values that are no parameters of the statement's own texts.
-_SCALARS = frozenset({"beta", "temperature", "theta"})
+#: Values that a model carries itself, unless it has a parameter of that name.
+_OWN = frozenset({"beta", "temperature", "diffusion", "theta"})
 
 
 def fast_sum(
@@ -81,7 +81,8 @@ def _fast(model: Any, dims: tuple[int, ...], params: Mapping[str, Any], toleranc
     from symflow.derive.expansions.moments import affine_scores
 
     _require_runtime()
-    flow = _token_flow(model.with_symbolic_scale(), frozenset(params) - _SCALARS)
+    declared = frozenset().union(*model.parametrisations())
+    flow = _token_flow(model.with_symbolic_scale(), frozenset(params) - (_OWN - declared))
     setting = Setting.of(model, flow, dims, params)
     try:
         scores = affine_scores(flow)
