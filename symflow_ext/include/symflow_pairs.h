@@ -16,6 +16,7 @@ enum {
     SYMFLOW_MOST_PAIRINGS = 4,
     SYMFLOW_MOST_NUMBERS = 8,
     SYMFLOW_PAIRS_NARROW = 8,  /* the largest widths that are kept in registers; wider ones go through tiles */
+    SYMFLOW_PAIRS_MANY = 128,  /* tokens from which on tiles are faster for widths beyond four, too */
     SYMFLOW_PAIRS_ALONE = 256, /* tokens from which on threads share the work */
     SYMFLOW_PAIRS_RANGE = 600  /* the exponentials of scores so far apart can be added up as they are */
 };

@@ -94,15 +94,12 @@ SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *quer
 }
 
 /* From scores, or exponents, to weights. */
-SYMFLOW_INLINE void NAME(weights)(const NAME(plan) *plan, symflow_real *s)
+SYMFLOW_INLINE void NAME(weights)(int wide, symflow_real *s)
 {
 #if SYMFLOW_TERM_EXPONENTIAL
-    if (plan->wide)
-        SYMFLOW_OWN(symflow_powers)(SYMFLOW_ROWS, s, 0, 1);
-    else
-        SYMFLOW_OWN(symflow_powers)(SYMFLOW_ROWS, s, 0, 0);
+    SYMFLOW_OWN(symflow_powers)(SYMFLOW_ROWS, s, 0, wide);
 #else
-    (void)plan;
+    (void)wide;
     EACH_ROW s[r] = SYMFLOW_TERM_WEIGHT(s[r]);
 #endif
 }
@@ -137,8 +134,8 @@ SYMFLOW_INLINE void NAME(collect)(const symflow_pairs *job, ptrdiff_t d, ptrdiff
 }
 
 /* Take the queries from key `from` on to key `to`. Shared: the keys get their share, too. */
-SYMFLOW_INLINE void NAME(sweep)(const NAME(plan) *plan, ptrdiff_t d, int shared, ptrdiff_t i, ptrdiff_t from,
-                                ptrdiff_t to)
+SYMFLOW_INLINE void NAME(sweep)(const NAME(plan) *plan, ptrdiff_t d, int wide, int shared, ptrdiff_t i,
+                                ptrdiff_t from, ptrdiff_t to)
 {
     const symflow_pairs *job = plan->job;
     const ptrdiff_t pitch = job->pitch, width = d ? d : job->width;
@@ -153,7 +150,7 @@ SYMFLOW_INLINE void NAME(sweep)(const NAME(plan) *plan, ptrdiff_t d, int shared,
     for (ptrdiff_t j = from; j < to; j += SYMFLOW_LANES) {
         symflow_real w[SYMFLOW_ROWS];
         NAME(scores)(plan, &query, d, j, w);
-        NAME(weights)(plan, w);
+        NAME(weights)(wide, w);
         if (!shared && job->theta) {
             symflow_real theta = symflow_load(job->theta + j);
             EACH_ROW w[r] *= theta;
@@ -202,19 +199,33 @@ SYMFLOW_INLINE void NAME(highest)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t
 }
 #endif
 
-#define BY_WIDTH(call)                                                                                             \
+/* A copy for every small width, and one for exponents that stay in range; machines without AVX2 share one. */
+#if SYMFLOW_ISA == 128 && defined(__x86_64__)
+#define BY_WIDTH(call, wide) call(0, wide)
+#else
+#define BY_WIDTH(call, wide)                                                                                       \
     switch (plan->width) {                                                                                         \
-        case 1: call(1); break;                                                                                    \
-        case 2: call(2); break;                                                                                    \
-        case 3: call(3); break;                                                                                    \
-        case 4: call(4); break;                                                                                    \
-        default: call(0);                                                                                          \
+        case 1: call(1, wide) break;                                                                              \
+        case 2: call(2, wide) break;                                                                              \
+        case 3: call(3, wide) break;                                                                              \
+        case 4: call(4, wide) break;                                                                              \
+        default: call(0, wide)                                                                                     \
     }
+#endif
+#if SYMFLOW_TERM_PLAIN
+#define BY_RANGE(call)                                                                                             \
+    if (plan->wide)                                                                                                \
+        BY_WIDTH(call, 1)                                                                                          \
+    else                                                                                                           \
+        BY_WIDTH(call, 0)
+#else
+#define BY_RANGE(call) BY_WIDTH(call, 1)
+#endif
 
 SYMFLOW_TARGET static void NAME(shared_sweep)(const NAME(plan) *plan, ptrdiff_t i, ptrdiff_t from, ptrdiff_t to)
 {
-#define CALL(d) NAME(sweep)(plan, d, 1, i, from, to)
-    BY_WIDTH(CALL)
+#define CALL(d, wide) NAME(sweep)(plan, d, wide, 1, i, from, to);
+    BY_RANGE(CALL)
 #undef CALL
 }
 
@@ -231,8 +242,8 @@ SYMFLOW_TARGET static void NAME(own_sweep)(const NAME(plan) *plan, ptrdiff_t i)
         for (ptrdiff_t c = 0; c < job->width; ++c) job->average[c * job->pitch + i + r] = 0.0;
         job->mass[i + r] = 0.0;
     }
-#define CALL(d) NAME(sweep)(plan, d, 0, i, 0, end)
-    BY_WIDTH(CALL)
+#define CALL(d, wide) NAME(sweep)(plan, d, wide, 0, i, 0, end);
+    BY_RANGE(CALL)
 #undef CALL
 }
 
@@ -245,14 +256,13 @@ SYMFLOW_TARGET static void NAME(normalise)(const symflow_pairs *job, ptrdiff_t f
         for (int lane = 0; lane < SYMFLOW_LANES; ++lane) lanes[lane] = i + lane;
         lanes = (symflow_mask)(lanes < (long long)job->n);
         symflow_real mass = symflow_load(job->mass + i);
+        if (job->normalise == SYMFLOW_SOFTMAX) factor = 1.0 / mass;
         for (ptrdiff_t c = 0; c < job->width; ++c) {
             double *average = job->average + c * job->pitch + i;
             symflow_real sum = symflow_load(average);
-            sum = job->normalise == SYMFLOW_SOFTMAX ? sum / mass : sum * factor;
-            symflow_store(average, symflow_keep(lanes, sum));
+            symflow_store(average, symflow_keep(lanes, sum * factor));
         }
-        mass = job->normalise == SYMFLOW_SOFTMAX ? mass / mass : mass * factor;
-        symflow_store(job->mass + i, symflow_keep(lanes, mass));
+        symflow_store(job->mass + i, symflow_keep(lanes, mass * factor));
     }
 }
 
@@ -260,8 +270,8 @@ SYMFLOW_TARGET static void NAME(normalise)(const symflow_pairs *job, ptrdiff_t f
 SYMFLOW_TARGET static void NAME(search)(const NAME(plan) *plan, ptrdiff_t i)
 {
     const ptrdiff_t end = NAME(last)(plan->job, i);
-#define CALL(d) NAME(highest)(plan, d, i, end)
-    BY_WIDTH(CALL)
+#define CALL(d, wide) NAME(highest)(plan, d, i, end);
+    BY_WIDTH(CALL, 1)
 #undef CALL
 }
 #endif
@@ -459,7 +469,7 @@ SYMFLOW_TARGET static int NAME(run)(symflow_pairs *job)
 #if SYMFLOW_TERM_EXPONENTIAL
     if (job->normalise == SYMFLOW_SINKHORN) return NAME(sinkhorn)(job);
 #endif
-    if (widest > SYMFLOW_PAIRS_NARROW) return NAME(tiles)(job);
+    if (widest > SYMFLOW_PAIRS_NARROW || (widest > 4 && job->n >= SYMFLOW_PAIRS_MANY)) return NAME(tiles)(job);
     if (NAME(range)(&plan))
         NAME(symmetric)(&plan);
     else
@@ -468,6 +478,7 @@ SYMFLOW_TARGET static int NAME(run)(symflow_pairs *job)
 }
 
 #undef BY_WIDTH
+#undef BY_RANGE
 #undef EACH_ROW
 #undef EACH
 #undef NAME
