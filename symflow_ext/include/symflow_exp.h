@@ -12,10 +12,12 @@
 #define SYMFLOW_EXP(kind) symflow_exp_table_##kind
 #define SYMFLOW_EXP_DEGREE 5
 #define SYMFLOW_EXP_ROUNDER 0x1.8p48 /* adding it rounds to multiples of 1/16 */
+#define SYMFLOW_EXP_LEAST -1077.0
 #else
 #define SYMFLOW_EXP(kind) symflow_exp_plain_##kind
 #define SYMFLOW_EXP_DEGREE 10
 #define SYMFLOW_EXP_ROUNDER 0x1.8p52
+#define SYMFLOW_EXP_LEAST -1020.0
 #endif
 
 #if SYMFLOW_ISA == 512
@@ -44,16 +46,21 @@ SYMFLOW_INLINE symflow_real SYMFLOW_OWN(symflow_scale)(symflow_real x, symflow_r
 #endif
 }
 
-/* Replace t[0 .. count - 1] by e^t (natural) or 2^t. Not wide: the results are known to be normal numbers. All
- * four arguments but t are constants; several vectors at once keep the pipelines busy. */
+/* Replace t[0 .. count - 1] by e^t (natural) or 2^t. Not wide: the results are known to be normal numbers. Wide
+ * powers of two may be zero from 2^-1020 on, since denormal numbers are slow. All arguments but t are constants;
+ * several vectors at once keep the pipelines busy. */
 SYMFLOW_INLINE void SYMFLOW_OWN(symflow_powers)(int count, symflow_real *t, int natural, int wide)
 {
     symflow_real k[8], r[8], q[8];
     const double *c = natural ? SYMFLOW_EXP(e) : SYMFLOW_EXP(2);
 #define EACH _Pragma("GCC unroll 8") for (int v = 0; v < count; ++v)
+#if SYMFLOW_ISA != 512
+    symflow_mask none[8];
+    if (wide && !natural) EACH none[v] = (symflow_mask)(t[v] <= SYMFLOW_EXP_LEAST);
+#endif
     if (wide)
-        EACH t[v] = symflow_min(symflow_splat(natural ? 710.0 : 1025.0),
-                                symflow_max(symflow_splat(natural ? -746.0 : -1077.0), t[v]));
+        EACH t[v] = symflow_min(symflow_splat(natural ? 710.0 : 1024.25),
+                                symflow_max(symflow_splat(natural ? -746.0 : SYMFLOW_EXP_LEAST), t[v]));
     if (natural)
         EACH k[v] = symflow_fma(t[v], symflow_splat(SYMFLOW_PER_LN2), symflow_splat(SYMFLOW_EXP_ROUNDER));
     else
@@ -80,9 +87,13 @@ SYMFLOW_INLINE void SYMFLOW_OWN(symflow_powers)(int count, symflow_real *t, int 
     if (wide) EACH t[v] = SYMFLOW_OWN(symflow_scale)(t[v], k[v] - SYMFLOW_EXP_ROUNDER);
 #else
     EACH t[v] = symflow_fma(r[v], q[v], symflow_splat(1.0));
-    if (wide)
+    if (wide && natural) {
         EACH t[v] = SYMFLOW_OWN(symflow_scale)(t[v], k[v] - SYMFLOW_EXP_ROUNDER);
-    else
+    } else if (wide) { /* half of it, doubled: so that what is too large becomes inf */
+        EACH t[v] = (symflow_real)((symflow_mask)t[v] + ((symflow_mask)(k[v] - 1.0) << 52));
+        EACH t[v] = symflow_fma(t[v], symflow_splat(2.0), 0.0 * r[v]); /* NaN, whatever its bits have become */
+        EACH t[v] = symflow_keep(~none[v], t[v]);
+    } else
         EACH t[v] = (symflow_real)((symflow_mask)t[v] + ((symflow_mask)k[v] << 52));
 #endif
 #undef EACH
@@ -97,3 +108,4 @@ SYMFLOW_INLINE symflow_real symflow_exp(symflow_real x)
 #undef SYMFLOW_EXP
 #undef SYMFLOW_EXP_DEGREE
 #undef SYMFLOW_EXP_ROUNDER
+#undef SYMFLOW_EXP_LEAST

@@ -15,7 +15,7 @@
 #if SYMFLOW_ISA == 512
 #define SYMFLOW_TARGET __attribute__((target("avx512f,fma")))
 #define SYMFLOW_LANES 8
-#define SYMFLOW_ROWS 4 /* queries whose sums fit into the registers beside the rest */
+#define SYMFLOW_ROWS 2 /* queries whose sums fit into the registers beside the rest */
 #define SYMFLOW_HAS_FMA 1
 #elif SYMFLOW_ISA == 256
 #define SYMFLOW_TARGET __attribute__((target("avx2,fma")))
@@ -140,11 +140,18 @@ SYMFLOW_INLINE symflow_real symflow_sqrt(symflow_real x)
 /* Sum and maximum over the lanes, in a fixed order. */
 SYMFLOW_INLINE double symflow_total(symflow_real x)
 {
-    double sums[SYMFLOW_LANES];
-    symflow_store(sums, x);
-    for (int half = SYMFLOW_LANES / 2; half > 0; half /= 2)
-        for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-    return sums[0];
+#if SYMFLOW_LANES == 8
+    typedef double four __attribute__((vector_size(32)));
+    typedef double two __attribute__((vector_size(16)));
+    union { symflow_real all; four half[2]; } eight = {x};
+    union { four all; two half[2]; } quarter = {eight.half[0] + eight.half[1]};
+    two pair = quarter.half[0] + quarter.half[1];
+    return pair[0] + pair[1];
+#elif SYMFLOW_LANES == 4
+    return (x[0] + x[2]) + (x[1] + x[3]);
+#else
+    return x[0] + x[1];
+#endif
 }
 SYMFLOW_INLINE double symflow_largest(symflow_real x)
 {

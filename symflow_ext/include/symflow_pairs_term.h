@@ -11,6 +11,7 @@
  *                                     out: 0); such scores are bounded from the data
  *   SYMFLOW_TERM_EXPONENTIAL          1: the weight is exp(score); 0: it is
  *   SYMFLOW_TERM_WEIGHT(s)            an expression in the vector s
+ * With SYMFLOW_HOST = 512 or 256 there are copies for that instruction set and for the least one only.
  * Expressions are made of + - * / and the functions of symflow_isa.h. `<prefix>_pairs(job)` returns a status of
  * symflow_abi.h. All macros are undefined afterwards.
  */
@@ -22,14 +23,18 @@
 #define SYMFLOW_TERM_NAME(name) SYMFLOW_OWN(SYMFLOW_JOIN(SYMFLOW_TERM, name))
 
 #if defined(__x86_64__) && defined(__GNUC__)
+#if !defined(SYMFLOW_HOST) || SYMFLOW_HOST == 512
 #define SYMFLOW_ISA 512
 #include "symflow_isa.h"
 #include "symflow_pairs_body.h"
 #include "symflow_isa_end.h"
+#endif
+#if !defined(SYMFLOW_HOST) || SYMFLOW_HOST == 256
 #define SYMFLOW_ISA 256
 #include "symflow_isa.h"
 #include "symflow_pairs_body.h"
 #include "symflow_isa_end.h"
+#endif
 #endif
 #define SYMFLOW_ISA 128
 #include "symflow_isa.h"
@@ -41,9 +46,13 @@ static int SYMFLOW_JOIN(SYMFLOW_TERM, pairs)(symflow_pairs *job)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
+#if !defined(SYMFLOW_HOST) || SYMFLOW_HOST == 512
     if (__builtin_cpu_supports("avx512f")) return SYMFLOW_JOIN(SYMFLOW_JOIN(SYMFLOW_TERM, run), 512)(job);
+#endif
+#if !defined(SYMFLOW_HOST) || SYMFLOW_HOST == 256
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return SYMFLOW_JOIN(SYMFLOW_JOIN(SYMFLOW_TERM, run), 256)(job);
+#endif
 #endif
     return SYMFLOW_JOIN(SYMFLOW_JOIN(SYMFLOW_TERM, run), 128)(job);
 }

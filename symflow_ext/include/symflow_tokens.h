@@ -1,6 +1,7 @@
 /* What token kernels do before and after the sums over pairs: tokens in rows become coordinates in rows and back.
  *
- * Eight tokens at a time fill a line of the cache on either side; pitch is a multiple of eight.
+ * Eight tokens at a time fill a line of the cache on either side. Pitch is an odd number of lines: coordinates that
+ * are a power of two apart would drive each other out of the first cache.
  */
 #ifndef SYMFLOW_TOKENS_H
 #define SYMFLOW_TOKENS_H
@@ -8,7 +9,7 @@
 #include <string.h>
 #include "symflow_pairs.h"
 
-static inline ptrdiff_t symflow_tokens_pitch(ptrdiff_t n) { return (n + 7) / 8 * 8; }
+static inline ptrdiff_t symflow_tokens_pitch(ptrdiff_t n) { return ((n + 7) / 8 | 1) * 8; }
 
 static inline ptrdiff_t symflow_tokens_larger(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
