@@ -10,10 +10,12 @@ import mpmath
 import pytest
 from sympy import S, Symbol, exp, gamma, hyper, pi, sin, sqrt
 
-from symflow.derive.expansions import HarmonicSum, bilinear, harmonic_sum, moment_sum
 from symflow.derive.expansions import checks as routes
+from symflow.derive.expansions.bilinear import bilinear
 from symflow.derive.expansions.enclosures import PRECISION, enclose, expansion
+from symflow.derive.expansions.harmonics import HarmonicSum, harmonic_sum
 from symflow.derive.expansions.legendre import harmonics
+from symflow.derive.expansions.moments import in_tokens, moment_sum
 from symflow.derive.expansions.series import MOST_MODES, Series
 from symflow.derive.particles import token_flow
 from symflow.errors import InputError, NoExpansion
@@ -123,8 +125,6 @@ def test_wrong_parts_of_a_score_fail() -> None:
     parts = bilinear(flow.terms[0], flow.x, flow.y)
     wrong = replace(parts, matrix=parts.matrix * 2)
     term = flow.terms[0]
-    from symflow.derive.expansions.moments import in_tokens
-
     assert routes.ScoreIsBilinear(in_tokens(term), parts, flow.x, flow.y).run().passed
     assert not routes.ScoreIsBilinear(in_tokens(term), wrong, flow.x, flow.y).run().passed
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from symflow.codegen.expansions.costs import FastSum, never_pays
 from symflow.errors import InputError, NoExpansion, NoTokenFlow
 
 if TYPE_CHECKING:
+    from symflow.derive.expansions.bilinear import Bilinear
     from symflow.flow import TokenFlow
 
 SUMMATIONS = ("auto", "direct", "fast")
@@ -77,18 +79,14 @@ def _fast(model: Any, dims: tuple[int, ...], params: Mapping[str, Any], toleranc
     from symflow.codegen.expansions.harmonics import from_harmonics
     from symflow.codegen.expansions.moments import from_moments
     from symflow.codegen.expansions.setting import Setting
-    from symflow.derive.expansions.harmonics import exponential_scores
-    from symflow.derive.expansions.moments import affine_scores
 
     _require_runtime()
     declared = frozenset().union(*model.parametrisations())
-    flow = _token_flow(model.with_symbolic_scale(), frozenset(params) - (_OWN - declared))
-    setting = Setting.of(model, flow, dims, params)
-    try:
-        scores = affine_scores(flow)
-    except NoExpansion:
-        return from_harmonics(setting, exponential_scores(flow), tolerance)
-    return from_moments(setting, scores)
+    known = _expanded(model.with_symbolic_scale(), frozenset(params) - (_OWN - declared))
+    setting = Setting.of(model, known.flow, dims, params)
+    if known.affine:
+        return from_moments(setting, known.scores)
+    return from_harmonics(setting, known.scores, tolerance)
 
 
 def _require_runtime() -> None:
@@ -98,8 +96,22 @@ def _require_runtime() -> None:
         raise NoExpansion("the compiled runtime is not installed") from error
 
 
+@dataclass(frozen=True, eq=False)
+class _Expanded:
+    """A token flow with the coefficients of its scores, and whether its weights are affine in the tokens."""
+
+    flow: TokenFlow
+    scores: tuple[Bilinear, ...]
+    affine: bool
+
+
 @functools.lru_cache(maxsize=32)
-def _token_flow(model: Any, given: frozenset[str]) -> TokenFlow:
+def _expanded(model: Any, given: frozenset[str]) -> _Expanded:
+    from symflow.derive.expansions.bilinear import affine_scores, exponential_scores
     from symflow.derive.particles import token_flow
 
-    return token_flow(model, given).flow
+    flow = token_flow(model, given).flow
+    try:
+        return _Expanded(flow, affine_scores(flow), True)
+    except NoExpansion:
+        return _Expanded(flow, exponential_scores(flow), False)

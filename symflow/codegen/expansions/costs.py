@@ -14,6 +14,7 @@ _CIRCLE = 6.0, 0.45  #: per token and term: and per mode
 _SPHERE = 10.0, 0.40  #: per token and term: and per harmonic
 _MOMENTS = 10.0, 3.0, 0.1  #: per token: and per coordinate, per entry of S
 _CALL = 700.0  #: per call: what does not depend on n
+_FEWEST = 8  #: modes of weights that hardly vary
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,5 +63,8 @@ def moment(n: int, d: int, terms: int, causal: bool) -> float:
 
 
 def never_pays(n: int, d: int) -> bool:
-    """Whether a direct sum costs less than any call."""
-    return direct(n, d) <= _CALL
+    """Whether a direct sum costs less than any expansion could; nothing is derived for that."""
+    least = moment(n, d, 1, False)
+    if d in (2, 3):
+        least = min(least, harmonic(n, d, _FEWEST, 1))
+    return direct(n, d) <= least

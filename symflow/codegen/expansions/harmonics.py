@@ -22,7 +22,7 @@ from symflow.errors import NoExpansion
 from symflow.flow import PairTerm
 
 if TYPE_CHECKING:
-    from symflow.derive.expansions import Bilinear
+    from symflow.derive.expansions.bilinear import Bilinear
 
 #: A token whose mass is below this is summed directly.
 FLOOR = 2.0**-10

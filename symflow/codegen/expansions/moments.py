@@ -11,7 +11,7 @@ from symflow.codegen.expansions import costs
 from symflow.codegen.expansions.setting import Setting
 
 if TYPE_CHECKING:
-    from symflow.derive.expansions import Bilinear
+    from symflow.derive.expansions.bilinear import Bilinear
 
 
 def from_moments(setting: Setting, scores: Sequence[Bilinear]) -> costs.FastSum:

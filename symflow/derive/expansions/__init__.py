@@ -8,10 +8,6 @@ r"""Velocities of n tokens without a sum over pairs.
 `moments`       weights that are affine in both tokens, in any space: :func:`moment_sum`
 `checks`        the independent routes of the steps
 ==============  ================================================================================
+
+Nothing is imported here: what a kernel needs of it does not wait for the steps and their checks.
 """
-
-from symflow.derive.expansions.bilinear import Bilinear, bilinear
-from symflow.derive.expansions.harmonics import HarmonicSum, harmonic_sum
-from symflow.derive.expansions.moments import MomentSum, moment_sum
-
-__all__ = ["Bilinear", "HarmonicSum", "MomentSum", "bilinear", "harmonic_sum", "moment_sum"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Integer, S, Trace, Transpose, ZeroMatrix
+from sympy import Expr, Integer, S, Trace, Transpose, ZeroMatrix, exp
 
 from symflow.algebra.affine import affine_parts
 from symflow.algebra.assembly import product, total
 from symflow.errors import NoExpansion, NotAffine
-from symflow.flow import Pairing, PairTerm
+from symflow.flow import SCORE, Pairing, PairTerm, TokenFlow
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,31 @@ def bilinear(term: PairTerm, x: Any, y: Any) -> Bilinear:
         query_squares=tuple(pair for part in parts for pair in part.query_squares),
         key_squares=tuple(pair for part in parts for pair in part.key_squares),
     )
+
+
+def affine_scores(flow: TokenFlow) -> tuple[Bilinear, ...]:
+    """Return the weight of every term, which must be affine in both tokens and not normalised."""
+    found = []
+    for term in flow.terms:
+        if term.weight != SCORE or term.normalise != "none" or term.feature != flow.y:
+            raise NoExpansion(f"{flow.name}: weights are not affine in the tokens, or are normalised")
+        score = bilinear(term, flow.x, flow.y)
+        if score.query_squares or score.key_squares:
+            raise NoExpansion(f"{flow.name}: the weight {term.score} contains a squared token")
+        found.append(score)
+    return tuple(found)
+
+
+def exponential_scores(flow: TokenFlow) -> tuple[Bilinear, ...]:
+    """Return the score of every term, whose weights must be exponentials of tokens on a sphere."""
+    if flow.space != "sphere":
+        raise NoExpansion(f"{flow.name}: tokens do not live on a sphere")
+    if flow.weights is not None:
+        raise NoExpansion(f"{flow.name}: tokens see only those before them, so they share no moments")
+    for term in flow.terms:
+        if term.weight != exp(SCORE) or term.normalise == "sinkhorn" or term.feature != flow.y:
+            raise NoExpansion(f"{flow.name}: weights are no exponentials of the score")
+    return tuple(bilinear(term, flow.x, flow.y) for term in flow.terms)
 
 
 def _parts(pairing: Pairing, slope: Expr, x: Any, y: Any) -> Bilinear:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import exp
-
 from symflow.algebra.latex import latex
 from symflow.derive.derivation import Argument
-from symflow.derive.expansions.bilinear import Bilinear, bilinear
+from symflow.derive.expansions.bilinear import Bilinear, exponential_scores
 from symflow.derive.expansions.checks import (
     AdditionTheorem,
     ExactMoments,
@@ -26,8 +24,8 @@ from symflow.derive.expansions.moments import in_tokens
 from symflow.derive.expansions.series import Series, series_of
 from symflow.derive.particles.derivation import TokenDerivation
 from symflow.derive.steps import Formula, Step
-from symflow.errors import InputError, NoExpansion
-from symflow.flow import SCORE, PairTerm, TokenFlow
+from symflow.errors import InputError
+from symflow.flow import PairTerm, TokenFlow
 
 
 @dataclass(frozen=True)
@@ -82,18 +80,6 @@ def harmonic_sum(tokens: TokenDerivation, dimension: int) -> HarmonicSum:
     scores, series = exponential_scores(flow), series_of(dimension)
     reads = (_score_step(flow, term, score) for term, score in zip(flow.terms, scores, strict=True))
     return HarmonicSum(tokens.model, tokens.statement, (*reads, *_steps(series)), flow, scores, series)
-
-
-def exponential_scores(flow: TokenFlow) -> tuple[Bilinear, ...]:
-    """Return the score of every term, whose weights must be exponentials of tokens on a sphere."""
-    if flow.space != "sphere":
-        raise NoExpansion(f"{flow.name}: tokens do not live on a sphere")
-    if flow.weights is not None:
-        raise NoExpansion(f"{flow.name}: tokens see only those before them, so they share no moments")
-    for term in flow.terms:
-        if term.weight != exp(SCORE) or term.normalise == "sinkhorn" or term.feature != flow.y:
-            raise NoExpansion(f"{flow.name}: weights are no exponentials of the score")
-    return tuple(bilinear(term, flow.x, flow.y) for term in flow.terms)
 
 
 def _score_step(flow: TokenFlow, term: PairTerm, score: Bilinear) -> Step:

@@ -16,13 +16,12 @@ from sympy import Symbol
 
 from symflow.algebra.latex import latex
 from symflow.derive.derivation import Argument
-from symflow.derive.expansions.bilinear import Bilinear, bilinear
+from symflow.derive.expansions.bilinear import Bilinear, affine_scores
 from symflow.derive.expansions.checks import MomentsAgainstPairs, ScoreIsBilinear
 from symflow.derive.particles.derivation import TokenDerivation
 from symflow.derive.particles.symmetry import pairing_value
 from symflow.derive.steps import Formula, Step
-from symflow.errors import NoExpansion
-from symflow.flow import SCORE, PairTerm, TokenFlow
+from symflow.flow import PairTerm, TokenFlow
 
 
 @dataclass(frozen=True)
@@ -67,19 +66,6 @@ def moment_sum(tokens: TokenDerivation) -> MomentSum:
         step for term, score in zip(flow.terms, scores, strict=True) for step in _steps(flow, term, score)
     )
     return MomentSum(tokens.model, tokens.statement, steps, flow, scores)
-
-
-def affine_scores(flow: TokenFlow) -> tuple[Bilinear, ...]:
-    """Return the weight of every term, which must be affine in both tokens and not normalised."""
-    found = []
-    for term in flow.terms:
-        if term.weight != SCORE or term.normalise != "none" or term.feature != flow.y:
-            raise NoExpansion(f"{flow.name}: weights are not affine in the tokens, or are normalised")
-        score = bilinear(term, flow.x, flow.y)
-        if score.query_squares or score.key_squares:
-            raise NoExpansion(f"{flow.name}: the weight {term.score} contains a squared token")
-        found.append(score)
-    return tuple(found)
 
 
 def in_tokens(term: PairTerm) -> Any:

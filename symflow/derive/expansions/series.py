@@ -13,6 +13,7 @@ that is :math:`c_k = e^{-\kappa}I_k(\kappa)`, resp. :math:`e^{-\kappa}i_k(\kappa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sympy import Expr, Function, Integer, Piecewise, Rational, Symbol, exp, gamma, hyper
@@ -38,7 +39,7 @@ class Series:
 
     dimension: int
 
-    @property
+    @cached_property
     def coefficient(self) -> Expr:
         """c_k(κ) in :data:`DEGREE` and :data:`KAPPA`: the power series, summed."""
         half = Rational(self.dimension, 2)
@@ -62,14 +63,14 @@ class Series:
             return 2 * DEGREE + 1
         return Piecewise((Integer(1), DEGREE < 1), (Integer(2), True))
 
-    @property
+    @cached_property
     def slope(self) -> Expr:
         r"""t_k = N_k c_k/κ from c_{k−1} and c_{k+1}, which no small κ harms; k ≥ 1."""
         before, after = _neighbours()
         difference = before - after
         return difference if self.dimension == 3 else 2 * difference / (2 * DEGREE)
 
-    @property
+    @cached_property
     def along(self) -> Expr:
         r"""r_k = N_k e^{−κ} d(e^κ c_k)/dκ from c_{k−1} and c_{k+1}; k ≥ 1, and r_0 = c_1."""
         before, after = _neighbours()
@@ -77,7 +78,7 @@ class Series:
         raised = DEGREE * before + (DEGREE + gap) * after
         return raised if self.dimension == 3 else 2 * raised / (2 * DEGREE)
 
-    @property
+    @cached_property
     def tail(self) -> Expr:
         r"""A bound of :math:`S_M = \sum_{k\ge M} N_k c_k`, k = M ≥ 1, in c = c_M and r = c_{M+1}/c_M < 1."""
         growth = 2 if self.dimension == 3 else 0
