@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from machine import machine
+from symflow.bench.machine import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from machine import machine
 from scipy.special import ive
 
 from symflow import Softmax, compile
+from symflow.bench.machine import machine
 from symflow.codegen.expansions import fast_sum
 from symflow_ext import runtime
 

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from ensemble_problem import ATOL, END, MEMBERS, RTOL, error, matrix, starts
-from machine import machine
 
 from symflow import Gaussian, Softmax, ensemble
+from symflow.bench.machine import machine
 from symflow.integrate.backends import covariances
 from symflow.integrate.ensemble.lanes import LaneRun, lane_run
 from symflow.integrate.ensemble.members import read_members

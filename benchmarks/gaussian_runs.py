@@ -17,19 +17,18 @@ import json
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from machine import machine
-from scipy.integrate import solve_ivp
 
-from symflow import Gaussian, Softmax, compile, solve
+from symflow import Gaussian, Softmax, bench, compile, solve
+from symflow.bench.contest import timed
+from symflow.bench.gaussian import ATOL, END, RTOL, example, with_scipy
+from symflow.bench.machine import machine
 from symflow_ext import runtime
 
-END, RTOL, ATOL = 10.0, 1e-9, 1e-12
 REPEATS = {2: 100, 3: 100, 8: 20, 32: 2, 128: 1}  # of short runs, so that a clock tick does not count
 
 
@@ -47,7 +46,7 @@ class Peers:
     """One interpreter with peers; it answers one problem at a time."""
 
     def __init__(self, python: str, threads: int) -> None:
-        script, pipe = Path(__file__).with_name("run_peers.py"), subprocess.PIPE
+        script, pipe = Path(str(bench.__file__)).with_name("gaussian_peers.py"), subprocess.PIPE
         command = [python, str(script), str(threads)]
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
         self.largest: dict[str, list[Any]] = self._read()
@@ -84,15 +83,6 @@ def relative_error(cov: Any, exact: Any) -> float:
     return float(np.abs(np.asarray(cov) - exact).max() / np.abs(exact).max())
 
 
-def example(d: int) -> tuple[Gaussian, dict[str, Any]]:
-    """Return a law and parameters of size d."""
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(d, d)) / np.sqrt(d)
-    cov = root @ root.T + 0.1 * np.eye(d)
-    a = -np.eye(d) + 0.3 * rng.normal(size=(d, d)) / np.sqrt(d)
-    return Gaussian(rng.normal(size=d), 0.5 * (cov + cov.T)), {"A": a, "V": np.eye(d)}
-
-
 def stepping(law: Gaussian, params: dict[str, Any]) -> Callable[[float], int]:
     """Return the compiled loop alone, as ``solve`` runs it up to a time; it returns the evaluations."""
     call = compile(Softmax()).bind("turned", (law.dim, law.rank), params)
@@ -109,39 +99,16 @@ def stepping(law: Gaussian, params: dict[str, Any]) -> Callable[[float], int]:
     return run
 
 
-def scipy_run(law: Gaussian, params: dict[str, Any], end: float) -> Callable[[], Any]:
-    """Return the run that a user would write with SciPy and NumPy."""
-    d = law.dim
-    v, a = np.asarray(params["V"]), np.asarray(params["A"])
-
-    def drift(t: float, y: Any) -> Any:
-        mean, cov = y[:d], y[d:].reshape(d, d)
-        product = v @ cov @ a
-        half = product @ cov
-        return np.concatenate([v @ mean + product @ mean, (half + half.T).ravel()])
-
-    y0 = np.concatenate([law.mean, law.cov.ravel()])
-    return lambda: solve_ivp(drift, (0.0, end), y0, method="DOP853", rtol=RTOL, atol=ATOL)
-
-
-def timed(run: Callable[[], Any], repeats: int = 1) -> float:
-    """Return seconds per run."""
-    start = time.perf_counter()
-    for _ in range(repeats):
-        run()
-    return (time.perf_counter() - start) / repeats
-
-
 def jobs_of(d: int, peers: list[Peers], errors: dict[str, float]) -> tuple[dict[str, Job], int]:
     """Return everything that is timed at size d, and the evaluations of a run."""
     law, params = example(d)
     loop, n = stepping(law, params), REPEATS[d]
     exact = np.linalg.inv(np.linalg.inv(law.cov) - END * (params["A"] + params["A"].T))
-    other = scipy_run(law, params, END)
+    other = with_scipy(law, params["A"])
     run = solve(Softmax(), law, params, (0, END))
     errors["solve"], errors["SciPy"] = (
         relative_error(run.cov[-1], exact),
-        relative_error(other().y[d:, -1].reshape(d, d), exact),
+        relative_error(other(), exact),
     )
     jobs: dict[str, Job] = {
         "stepping": lambda: Times(timed(lambda: loop(END), n), timed(lambda: loop(1e-9 * END), n)),
@@ -179,7 +146,7 @@ def blow_up() -> None:
     """Print a run into a singularity."""
     law = Gaussian([1.0, 0.5], [[2.0, 0.5], [0.5, 1.0]])
     params = {"A": [[0.3, 0.7], [-0.2, -0.5]], "V": np.eye(2)}
-    other = scipy_run(law, params, 1.0)
+    other = with_scipy(law, np.array(params["A"]), 1.0)
     rounds = [(timed(lambda: solve(Softmax(), law, params, (0, 1))), timed(other)) for _ in range(10)]
     own, peer = (1e3 * min(column) for column in zip(*rounds, strict=True))
     print(f"\nblow-up, d = 2: {own:.2f} ms with t*; SciPy stops without one after {peer:.0f} ms")

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from machine import machine
 
 from symflow import Softmax, compile
+from symflow.bench.machine import machine
 from symflow.codegen.taylor.recursion import order_for
 from symflow_ext import runtime
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import click
 
 from symflow import __version__
-from symflow.cli import claims, kernels, longtime, models, report, simulate, sweep
+from symflow.cli import bench, claims, kernels, longtime, models, report, simulate, sweep
 from symflow.cli._group import SymflowGroup
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -40,5 +40,6 @@ for _command in (
     models.cite,
     report.verify,
     report.report,
+    bench.bench,
 ):
     main.add_command(_command)

@@ -193,7 +193,7 @@ def _matrices(spec: Spec, out: Path) -> Outcome:
             rf"$\{kind}_i({name})$" if kind == "lambda" else rf"$\sigma_i({name})$",
         )
         rows.append(_matrix_row(name, matrix))
-    initial = np.linalg.eigvalsh(cov)[::-1]
+    initial: Array = np.linalg.eigvalsh(cov)[::-1]
     spectra[r"$\Sigma_0$"] = (np.where(initial > _noise(initial), initial, 0.0), r"$\lambda_i(\Sigma_0)$")
     rows.append(_matrix_row(r"\Sigma_0", cov))
     save(matrix_spectra(spectra), out / "figures" / "spectra")
@@ -420,7 +420,7 @@ def _run_pictures(spec: Spec, run: Trajectory, predicted: float | None, out: Pat
         return []  # a Dirac stays one: no ellipse, no eigenvalue
     path = CovariancePath("", run.t, run.cov, run.mean, t_star=predicted)
     folder = out / "figures"
-    if run.dim > _SMALL:
+    if spec.gaussian().dim > _SMALL:
         save(spectrum_over_time(path, rank=spec.gaussian().rank), folder / "spectrum")
         return [
             Picture(
@@ -429,7 +429,7 @@ def _run_pictures(spec: Spec, run: Trajectory, predicted: float | None, out: Pat
             )
         ]
     pictures = []
-    if run.dim == 2:
+    if spec.gaussian().dim == 2:
         save(cone({spec.name: [path]}), folder / "cone")
         save(ellipses([path]), folder / "ellipses")
         pictures = [

@@ -1,10 +1,10 @@
-"""The peers of the benchmark of single runs, in the interpreter in which they are installed.
+"""The peers of the benchmark of single runs; as a script, in the interpreter in which they are installed.
 
 Reads one problem per line (JSON: peer, a, mean, cov, end, rtol, atol, repeats), runs it, and answers with the
 seconds per run, the same for a run over one tiny step (what a call costs), and the last covariance.
-``gaussian_runs.py`` starts it. Compilation happens at the first run and is not counted.
+``benchmarks/gaussian_runs.py`` starts it. Compilation happens at the first run and is not counted.
 
-    python run_peers.py THREADS
+    python gaussian_peers.py THREADS
 """
 
 from __future__ import annotations
@@ -123,12 +123,17 @@ def per_run(run: Run, end: float, repeats: int) -> float:
     return (time.perf_counter() - start) / repeats
 
 
+def _say(answer: Any) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
 def main(threads: int) -> None:
     """Answer requests until the input ends."""
     # threads that wait by spinning would take a core from whoever is timed next
     os.environ.update(OMP_WAIT_POLICY="passive", GOMP_SPINCOUNT="0")
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    print(json.dumps(available()), flush=True)
+    _say(available())
     made: dict[tuple[str, int], Run] = {}
     for line in sys.stdin:
         problem = json.loads(line)
@@ -141,7 +146,7 @@ def main(threads: int) -> None:
         tiny, repeats = 1e-9 * problem["end"], problem["repeats"]
         answer = {"call": per_run(made[key], tiny, repeats)}
         answer["seconds"] = per_run(made[key], problem["end"], repeats)
-        print(json.dumps(answer | {"cov": made[key](problem["end"]).tolist()}), flush=True)
+        _say(answer | {"cov": made[key](problem["end"]).tolist()})
 
 
 if __name__ == "__main__":
