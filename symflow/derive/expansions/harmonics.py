@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from symflow.algebra.latex import latex
+from symflow.derive.checks import Together
 from symflow.derive.derivation import Argument
 from symflow.derive.expansions.bilinear import Bilinear, exponential_scores
 from symflow.derive.expansions.checks import (
@@ -210,8 +211,8 @@ def _bound(series: Series) -> Step:
         title="What is cut off",
         statement=rf"Keep the degrees $k \le M$, $M\ge1$, and let $S_M = \sum_{{k\ge M}}N_kc_k$. "
         rf"Since {bernstein}, "
-        r"the error of $Z$ is at most $S_M$, that of $N$ along $u$ at most $\frac32S_M$ and across at most "
-        r"$S_M$, and with $|N|\le Z$ the error of the average is, where $r_M < 1$,",
+        r"the error of $Z$, that of $N$ along $u$ and that of $N$ across are at most $S_M$ each, and with "
+        r"$|N|\le Z$ the error of the average is, where $r_M < 1$,",
         formulas=(
             Formula(
                 r"\Big|\frac{N}{Z} - \frac{N^{(M)}}{Z^{(M)}}\Big|",
@@ -220,5 +221,5 @@ def _bound(series: Series) -> Step:
         ),
         rule="geometric series; the truncated mass $Z^{(M)}$ is known after it has been computed",
         reference="",
-        check=TailBound(d),
+        check=Together((TailBound(d), TruncatedAverage(d))),
     )
