@@ -193,7 +193,7 @@ def _matrices(spec: Spec, out: Path) -> Outcome:
             rf"$\{kind}_i({name})$" if kind == "lambda" else rf"$\sigma_i({name})$",
         )
         rows.append(_matrix_row(name, matrix))
-    initial: Array = np.linalg.eigvalsh(cov)[::-1]
+    initial = np.asarray(np.linalg.eigvalsh(cov)[::-1], dtype=np.float64)
     spectra[r"$\Sigma_0$"] = (np.where(initial > _noise(initial), initial, 0.0), r"$\lambda_i(\Sigma_0)$")
     rows.append(_matrix_row(r"\Sigma_0", cov))
     save(matrix_spectra(spectra), out / "figures" / "spectra")
