@@ -1,7 +1,7 @@
 r"""Exponential weights on the circle and on S²: a velocity from the harmonics of the law of the tokens.
 
 Where :math:`B^\top B = \kappa^2I` the score is κ⟨u, y⟩ with the unit vector u = Bx/κ, and the average
-:math:`A = \sum_j w_jx_j/\sum_jw_j` is N/Z with :math:`N = \nabla_q\frac1n\sum_je^{\langle q,x_j\rangle}` at
+:math:`A = \sum_j w_jx_j/\sum_jw_j` is G/Z with :math:`G = \nabla_q\frac1n\sum_je^{\langle q,x_j\rangle}` at
 q = κu, up to a common factor: one expansion of Z gives both.
 """
 
@@ -113,6 +113,7 @@ def _steps(series: Series) -> tuple[Step, ...]:
 def _expansion(series: Series) -> Step:
     d = series.dimension
     number = r"N_0 = 1,\ N_k = 2" if d == 2 else r"N_k = 2k+1"
+    half = "1" if d == 2 else r"\tfrac32"
     name = r"e^{-\kappa}I_k(\kappa)" if d == 2 else r"e^{-\kappa}i_k(\kappa)"
     polynomials = r"\cos k\theta = P_k(\cos\theta)" if d == 2 else r"P_k \text{ Legendre's polynomials}"
     return Step(
@@ -125,7 +126,7 @@ def _expansion(series: Series) -> Step:
             Formula(r"e^{\kappa(t-1)}", r"\sum_{k\ge0} N_k\,c_k(\kappa)\,P_k(t)"),
             Formula(
                 r"c_k(\kappa)",
-                rf"e^{{-\kappa}}\sum_{{j\ge0}}\frac{{\Gamma(\frac{{{d}}}{{2}})}}{{j!\,\Gamma(k+j+\frac{{{d}}}{{2}})}}"
+                rf"e^{{-\kappa}}\sum_{{j\ge0}}\frac{{\Gamma({half})}}{{j!\,\Gamma(k+j+{half})}}"
                 rf"\Big(\frac{{\kappa}}{{2}}\Big)^{{k+2j}} = {name}",
             ),
         ),
@@ -142,12 +143,12 @@ def _addition(series: Series) -> Step:
     else:
         text = (
             r"With the derivatives $P_k^{(m)} = \sigma_{km}q_{km}$ of Legendre's polynomials, "
-            r"$q_{k+1,m} = \alpha_{km}z\,q_{km} - q_{k-1,m}$ and $q_{mm} = 1$,"
+            r"$q_{k+1,m} = \alpha_{km}z\,q_{km} - q_{k-1,m}$ and $q_{mm} = 1$, and $w_x = x_1 + ix_2$,"
         )
         formula = Formula(
             r"P_k(\langle u,x\rangle)",
             r"\sum_{m\le k}(2-\delta_{m0})\frac{(k-m)!}{(k+m)!}\sigma_{km}^2\,q_{km}(u_3)\,q_{km}(x_3)\,"
-            r"\operatorname{Re}\,(u_1+iu_2)^m\overline{(x_1+ix_2)}^m",
+            r"\operatorname{Re}\,w_u^m\,\overline{w_x}^m",
         )
     return Step(
         kind="lemma",
@@ -168,13 +169,13 @@ def _velocity(series: Series) -> Step:
         kind="step",
         title="Mass and mean of the weights",
         statement=r"Let $Y_k(u) = \frac1n\sum_jP_k(\langle u,x_j\rangle)$, $Z = \frac1n\sum_j"
-        r"e^{\kappa(\langle u,x_j\rangle-1)}$ and $N = \frac1n\sum_je^{\kappa(\langle u,x_j\rangle-1)}x_j$, "
+        r"e^{\kappa(\langle u,x_j\rangle-1)}$ and $G = \frac1n\sum_je^{\kappa(\langle u,x_j\rangle-1)}x_j$, "
         r"the gradient of $q\mapsto\frac1n\sum_je^{\langle q,x_j\rangle}$ at $q = \kappa u$ times "
         r"$e^{-\kappa}$: its part along $u$ is the derivative by $\kappa$, the rest that by $u$ over "
         rf"$\kappa$. With $t_k = {across} = N_kc_k/\kappa$, $r_k = {along}$ for $k\ge1$ and $r_0 = c_1$,",
         formulas=(
             Formula("Z", r"c_0 + \kappa\sum_{k\ge1}t_k\,Y_k(u)"),
-            Formula("N", r"\Big(\sum_{k\ge0}r_k\,Y_k(u)\Big)u + \sum_{k\ge1}t_k\,\nabla Y_k(u)"),
+            Formula("G", r"\Big(\sum_{k\ge0}r_k\,Y_k(u)\Big)u + \sum_{k\ge1}t_k\,\nabla Y_k(u)"),
         ),
         rule="differentiation of the series",
         reference="",
@@ -184,17 +185,21 @@ def _velocity(series: Series) -> Step:
 
 def _ratios(series: Series) -> Step:
     d = series.dimension
+    factor = "2k" if d == 2 else "2k+1"
     return Step(
         kind="lemma",
         title="Ratios decrease",
-        statement=rf"The series gives $c_{{k-1}} - c_{{k+1}} = \frac{{2k+{d - 2}}}{{\kappa}}c_k$, so "
-        rf"$r_k = c_{{k+1}}/c_k$ satisfies $r_k = 1/(\beta_k + r_{{k+1}})$ with $\beta_k = (2k+{d})/\kappa$. "
-        r"Suppose $0\le r_{k+1}-r_{k+2}\le 2/\kappa$. Then $r_k - r_{k+1} = "
-        r"r_kr_{k+1}\,(2/\kappa - (r_{k+1}-r_{k+2}))$ lies in $[0, 2/\kappa]$, as $r_kr_{k+1} = "
-        r"r_{k+1}/(\beta_k+r_{k+1}) < 1$. It holds for large $k$, where $1/(\beta_k + 1/\beta_{k+1}) \le r_k "
-        r"\le 1/\beta_k$ and $1/\beta_k \le 2/\kappa$; hence for all $k$.",
+        statement=rf"The series gives $c_{{k-1}} - c_{{k+1}} = \frac{{{factor}}}{{\kappa}}c_k$, so "
+        rf"$\rho_k = c_{{k+1}}/c_k$ satisfies $\rho_k = 1/(\beta_k + \rho_{{k+1}})$, "
+        rf"$\beta_k = (2k+{d})/\kappa$. Suppose $0\le\rho_{{k+1}}-\rho_{{k+2}}\le 2/\kappa$. Then the "
+        r"difference below lies in $[0, 2/\kappa]$, as $\rho_k\rho_{k+1} = \rho_{k+1}/(\beta_k+\rho_{k+1}) "
+        r"< 1$. It does for large $k$, where $1/(\beta_k + 1/\beta_{k+1}) \le \rho_k \le 1/\beta_k \le "
+        r"2/\kappa$; hence for all $k$.",
         formulas=(
-            Formula(r"r_k - r_{k+1}", r"r_k\,r_{k+1}\Big(\frac2\kappa - (r_{k+1}-r_{k+2})\Big) \ge 0"),
+            Formula(
+                r"\rho_k - \rho_{k+1}",
+                r"\rho_k\,\rho_{k+1}\Big(\frac2\kappa - (\rho_{k+1}-\rho_{k+2})\Big)",
+            ),
         ),
         rule="the recurrence, and induction downwards",
         reference="",
@@ -204,21 +209,19 @@ def _ratios(series: Series) -> Step:
 
 def _bound(series: Series) -> Step:
     d = series.dimension
-    tail = r"\frac{2c_M}{1-r_M}" if d == 2 else r"c_M\Big(\frac{2M+1}{1-r_M} + \frac{2r_M}{(1-r_M)^2}\Big)"
+    tail = r"\frac{2c_M}{1-\rho_M}"
+    if d == 3:
+        tail = r"c_M\Big(\frac{2M+1}{1-\rho_M} + \frac{2\rho_M}{(1-\rho_M)^2}\Big)"
     bernstein = r"$|Y_k|\le1$ and, by Bernstein's inequality, $|\nabla Y_k|\le k$"
     return Step(
         kind="result",
         title="What is cut off",
         statement=rf"Keep the degrees $k \le M$, $M\ge1$, and let $S_M = \sum_{{k\ge M}}N_kc_k$. "
         rf"Since {bernstein}, "
-        r"the error of $Z$, that of $N$ along $u$ and that of $N$ across are at most $S_M$ each, and with "
-        r"$|N|\le Z$ the error of the average is, where $r_M < 1$,",
-        formulas=(
-            Formula(
-                r"\Big|\frac{N}{Z} - \frac{N^{(M)}}{Z^{(M)}}\Big|",
-                rf"\le \frac{{3\,S_M}}{{Z^{{(M)}}}}, \qquad S_M \le {tail}",
-            ),
-        ),
+        r"the error of $Z$, that of $G$ along $u$ and that of $G$ across are at most $S_M$ each. With "
+        r"$|G|\le Z$ and $S_M$ bounded by a geometric series, that of the average $G/Z$ is at most "
+        r"$\varepsilon_M$, where $\rho_M < 1$,",
+        formulas=(Formula(r"\varepsilon_M", rf"\frac{{3}}{{Z^{{(M)}}}}\,{tail}"),),
         rule="geometric series; the truncated mass $Z^{(M)}$ is known after it has been computed",
         reference="",
         check=Together((TailBound(d), TruncatedAverage(d))),
