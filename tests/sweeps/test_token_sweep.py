@@ -17,6 +17,7 @@ from symflow.spec import parse_spec
 from symflow.sweeps.plan import make_plan
 from symflow.sweeps.work import Job, run_job
 
+ROOT = Path(__file__).parents[2]
 EVERYTHING = ["x", "mean", "cov", "final", "cosine_fraction(0.999)", "clusters", "merge_time", "energy"]
 EVERYTHING += ["nfev", "t_last"]
 
@@ -127,3 +128,12 @@ def test_bad_sweeps_of_tokens_are_refused(
     for word in words:
         assert word in str(caught.value)
     assert not (tmp_path / "store").exists()
+
+
+def test_the_phase_diagram_of_the_examples(tmp_path: Path) -> None:
+    found = symflow.sweep(ROOT / "examples" / "sweeps" / "phase-diagram.toml", tmp_path / "store").load()
+    share = found["cosine_fraction(0.999)"].mean("seed")
+    assert (share.sel(time=0.0) < 0.2).all()
+    assert (share.isel(time=-1) > share.isel(time=0)).all()
+    assert share.sel(beta=0.5).isel(time=-1) == 1.0  # for small β everything meets
+    assert np.isfinite(found.merge_time.sel(beta=0.5)).all()
