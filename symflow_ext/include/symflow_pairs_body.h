@@ -390,7 +390,8 @@ SYMFLOW_TARGET static void NAME(bounds)(const symflow_pairs *job, double *size, 
         }
         left = symflow_max(left, x);
         right = symflow_max(right, y);
-        for (ptrdiff_t lane = job->n - i; lane < SYMFLOW_LANES; ++lane) s[lane] = HUGE_VAL;
+        for (ptrdiff_t lane = 0; lane < SYMFLOW_LANES; ++lane)
+            if (i + lane >= job->n) s[lane] = HUGE_VAL;
         least = symflow_min(least, s);
     }
     *size = sqrt(symflow_largest(left)) * sqrt(symflow_largest(right)) * (1.0 + 0x1p-40);
