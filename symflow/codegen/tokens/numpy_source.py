@@ -99,8 +99,8 @@ def sinkhorn(scores, feature, theta):
     """Return the average of the feature with the weights theta_j exp(f_i + s_ij + g_j), whose rows sum to 1,
     as do the columns with the weights theta_i.
 
-    The rows and the columns are scaled in turn, in logarithms, until no column sum is further than
-    {tolerance} from 1 (or {limit} times: then NotConverged is raised).
+    The rows and the columns are scaled in turn, in logarithms, until no column sum is further from 1 than
+    {tolerance} and the rounding of exponents (or {limit} times: then NotConverged is raised).
     """
     log_theta = np.log(theta)
     g = np.zeros_like(theta)
@@ -111,7 +111,8 @@ def sinkhorn(scores, feature, theta):
             f[i] = -log_sum_exp(s + g + log_theta, axis=1)
             total = np.logaddexp(total, log_sum_exp((s.T + f[i] + log_theta[i]).T, axis=0))
         error = np.abs(np.expm1(g + total)).max()
-        if error <= {tolerance} or np.isnan(error):
+        rounding = 4 * np.finfo(float).eps * (np.abs(f).max() + np.abs(g).max())
+        if error <= {tolerance} + rounding or np.isnan(error):
             break
         g = -total
     else:
@@ -122,7 +123,8 @@ def sinkhorn(scores, feature, theta):
     return average, np.ones((1, theta.size))
 '''
 
-#: When the scaling of rows and columns stops; the numbers are those of ``symflow_pairs_term.h``.
+#: When the scaling of rows and columns stops: the tolerance of ``symflow_scaling.h``, and more passes, for
+#: scaling in turn is slow where scores are large.
 TOLERANCE, LIMIT = "1e-13", "100000"
 
 
