@@ -80,6 +80,7 @@ SYMFLOW_INLINE int NAME(tile_unshifted)(symflow_tile *tile, int careful, int sid
 #endif
         }
 #if SYMFLOW_TERM_EXPONENTIAL
+#pragma GCC unroll 1
         for (int v = 0; v < NAME(vectors); v += 6) SYMFLOW_OWN(symflow_powers)(6, w + v, 1, careful);
 #endif
 #pragma GCC unroll 6
@@ -105,11 +106,11 @@ SYMFLOW_INLINE int NAME(tile_unshifted)(symflow_tile *tile, int careful, int sid
     return 1;
 }
 
+/* Two copies where they pay: compilers are slow. */
 SYMFLOW_TARGET static int NAME(tile_direct)(symflow_tile *tile, int sides)
 {
-    if (tile->careful) return NAME(tile_unshifted)(tile, 1, sides);
-    if (sides == SYMFLOW_QUERIES) return NAME(tile_unshifted)(tile, 0, SYMFLOW_QUERIES);
-    return NAME(tile_unshifted)(tile, 0, SYMFLOW_QUERIES | SYMFLOW_KEYS);
+    if (SYMFLOW_ISA == 128 || tile->careful) return NAME(tile_unshifted)(tile, 1, sides);
+    return NAME(tile_unshifted)(tile, 0, sides);
 }
 
 #if SYMFLOW_TERM_EXPONENTIAL
@@ -120,6 +121,7 @@ SYMFLOW_TARGET static void NAME(tile_scores)(symflow_tile *tile)
     NAME(tile_scalars)(tile->job, p);
     for (ptrdiff_t j = 0, first = 0; j < tile->keys; ++j) {
         if (j % SYMFLOW_STRIP == 0) NAME(tile_pairings)(tile, first = j);
+#pragma GCC unroll 1
         for (int v = 0; v < NAME(vectors); ++v) {
             const symflow_real s = NAME(tile_score)(tile, 1, first, j, v, p);
             const symflow_mask counted = NAME(counted)(tile, v, j);
@@ -139,6 +141,7 @@ SYMFLOW_TARGET static void NAME(tile_shifted)(symflow_tile *tile, const double *
     symflow_real mass[NAME(vectors)], w[NAME(vectors)];
     for (int v = 0; v < NAME(vectors); ++v) mass[v] = (symflow_real){0};
     for (ptrdiff_t j = 0; j < tile->keys; ++j) {
+#pragma GCC unroll 1
         for (int v = 0; v < NAME(vectors); ++v) {
             const ptrdiff_t at = j * SYMFLOW_TILE + v * SYMFLOW_LANES;
             const symflow_real shift = symflow_load(queries + v * SYMFLOW_LANES) + symflow_splat(keys[j]);
@@ -177,6 +180,7 @@ SYMFLOW_TARGET static void NAME(tile_highest)(symflow_tile *tile)
 SYMFLOW_TARGET static void NAME(tile_move)(double *shift, const double *to, double *query_mass, double *key_mass,
                                            double *keep, double *add)
 {
+#pragma GCC unroll 1
     for (int q = 0; q < SYMFLOW_TILE; q += SYMFLOW_LANES) {
         const symflow_real old = symflow_load(shift + q), new = symflow_load(to + q), most = symflow_max(old, new);
         const symflow_real kept = symflow_exp(old - most);
