@@ -474,7 +474,7 @@ SYMFLOW_TARGET static int NAME(run)(symflow_pairs *job)
     if (NAME(range)(&plan))
         NAME(symmetric)(&plan);
     else
-        NAME(parallel)(job, (job->n + NAME(strip) - 1) / NAME(strip), NAME(strip_of_rows), &plan);
+        NAME(parallel)(job, (job->pitch + NAME(strip) - 1) / NAME(strip), NAME(strip_of_rows), &plan);
     return SYMFLOW_OK;
 }
 
