@@ -95,8 +95,8 @@ cdef class Harmonics(Bound):
         What is added to the average.
     terms : sequence of dict
         ``kappa``, ``first`` (a_0), ``slope`` (t_k), ``along`` (r_k) as in symflow_fast.h, both (M + 1,);
-        ``turn`` (d, d) or None; ``matrix`` (d, d), ``offset`` (d,); ``radial``, ``normalised`` flags; ``scale``
-        of a sum that is not normalised; ``floor`` of the mass below which a token is summed directly.
+        ``turn`` (d, d) or None; ``matrix`` (d, d), ``offset`` (d,); ``radial``, ``normalised``: flags;
+        ``scale`` of sums that are not normalised; ``floor``, the mass below which a token is summed directly.
     recurrence : tuple of three contiguous float64 arrays, optional
         On S²: step, weight and slant of every 0 ≤ m ≤ l ≤ M.
     """
