@@ -1,8 +1,8 @@
 /* A few waiting threads that share out the parts of one job.
  *
  * Parts are independent, so the result does not depend on who computes which. One job runs at a time: a
- * second caller is told that the pool is busy and does its work alone. Workers spin for a moment, then sleep;
- * after a fork the child starts workers of its own.
+ * second caller is told that the pool is busy and does its work alone. Whoever waits spins for a moment, then
+ * sleeps; after a fork the child starts workers of its own.
  *
  * A ticket holds the number of the job and the next part of it. It is closed while a job is being written
  * down, so that a worker which wakes late can neither read half a job nor take a part of the wrong one.
@@ -23,14 +23,15 @@ typedef void (*symflow_part)(ptrdiff_t part, void *job);
 static struct {
     pthread_mutex_t owner; /* held by the caller whose job runs */
     pthread_mutex_t lock;  /* of those who sleep */
-    pthread_cond_t work;
+    pthread_cond_t work, done;
     atomic_ullong ticket; /* job << 32 | next part */
     atomic_long left;
     symflow_part part;
     void *job;
     unsigned long long parts;
     int workers;
-} symflow_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+} symflow_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+                  PTHREAD_COND_INITIALIZER};
 
 static inline unsigned long long symflow_pool_number(void)
 {
@@ -50,7 +51,11 @@ static void symflow_pool_take(unsigned long long number)
         if (!atomic_compare_exchange_weak(&symflow_pool.ticket, &ticket, ticket + 1))
             continue;
         symflow_pool.part((ptrdiff_t)next, symflow_pool.job);
-        atomic_fetch_sub(&symflow_pool.left, 1);
+        if (atomic_fetch_sub(&symflow_pool.left, 1) == 1) {
+            pthread_mutex_lock(&symflow_pool.lock);
+            pthread_cond_signal(&symflow_pool.done);
+            pthread_mutex_unlock(&symflow_pool.lock);
+        }
     }
 }
 
@@ -77,6 +82,7 @@ static void symflow_pool_forget(void)
     pthread_mutex_init(&symflow_pool.owner, NULL);
     pthread_mutex_init(&symflow_pool.lock, NULL);
     pthread_cond_init(&symflow_pool.work, NULL);
+    pthread_cond_init(&symflow_pool.done, NULL);
     symflow_pool.workers = 0;
 }
 
@@ -114,8 +120,11 @@ static int symflow_pool_run(ptrdiff_t parts, symflow_part part, void *job, int t
     pthread_cond_broadcast(&symflow_pool.work);
     pthread_mutex_unlock(&symflow_pool.lock);
     symflow_pool_take(number);
-    while (atomic_load(&symflow_pool.left) > 0)
+    for (int i = 0; i < SYMFLOW_POOL_SPINS && atomic_load(&symflow_pool.left) > 0; ++i)
         ;
+    pthread_mutex_lock(&symflow_pool.lock);
+    while (atomic_load(&symflow_pool.left) > 0) pthread_cond_wait(&symflow_pool.done, &symflow_pool.lock);
+    pthread_mutex_unlock(&symflow_pool.lock);
     pthread_mutex_unlock(&symflow_pool.owner);
     return 1;
 }

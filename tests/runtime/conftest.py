@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +51,27 @@ const symflow_kernel kernel = {"by hand", 3, entries};
 
 
 @pytest.fixture(scope="session")
-def hand_kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ctypes.CDLL]:
+    """Return a function that compiles C against the headers of the runtime."""
+
+    def build(text: str, *flags: str) -> ctypes.CDLL:
+        folder = tmp_path_factory.mktemp("library")
+        source, library = Path(folder, "source.c"), Path(folder, "library.so")
+        source.write_text(text)
+        compiler = os.environ.get("CC", "").split() or [
+            shutil.which("cc") or sysconfig.get_config_var("CC").split()[0]
+        ]
+        command = [*compiler, *flags, "-w", "-shared", "-fPIC", f"-I{HEADER.parent}", str(source)]
+        subprocess.run([*command, "-o", str(library), "-lm", "-pthread"], check=True)
+        return ctypes.CDLL(str(library))
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def hand_kernel(built: Callable[..., ctypes.CDLL]) -> Any:
     """Return a function that puts the kernel into a capsule of the given name."""
-    folder = tmp_path_factory.mktemp("kernel")
-    source, library = Path(folder, "kernel.c"), Path(folder, "kernel.so")
-    source.write_text(_SOURCE)
-    compiler = os.environ.get("CC", "").split() or [
-        shutil.which("cc") or sysconfig.get_config_var("CC").split()[0]
-    ]
-    command = [*compiler, "-O2", "-shared", "-fPIC", f"-I{HEADER.parent}", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
-    loaded = ctypes.CDLL(str(library))
+    loaded = built(_SOURCE, "-O2")
     names: list[bytes] = []  # a capsule keeps the pointer to its name, not a copy
 
     def capsule(name: bytes | None = None) -> Any:
