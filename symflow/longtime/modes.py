@@ -91,7 +91,7 @@ class ModeForm:
 
     def _mean(self, t: float) -> Array | None:
         """Return e^{vt}α₀ where mean and covariance decouple, 0 where it stays 0."""
-        head, start = self.exact.heads[0], self.exact.problem.initial.mean
+        head, start = self.exact.heads[0], np.asarray(self.exact.problem.initial.mean)
         constants = (
             (self.exact.shift, head.m) if head.normalise == "sinkhorn" else (self.exact.shift, head.m, head.c)
         )

@@ -12,6 +12,7 @@ from sympy import Matrix, Rational, S, Transpose, diff, prod, symbols, zeros
 from symflow.derive.components import ROOT_DIGITS, in_digits, is_nonzero
 from symflow.derive.particles.cloud import (
     Cloud,
+    SIZES,
     clouds,
     defined_velocities,
     kernels_of,
@@ -22,7 +23,8 @@ from symflow.derive.steps import Checked
 from symflow.flow import SCORE, Pairing, PairTerm, TokenFlow
 from symflow.models.statement import Head, Statement
 
-_COMPONENTS = "explicit matrices at rational tokens, d = 1, 2, 3 and n = 2, 3"
+_SHAPES = ", ".join(f"({d}, {n})" for d, n in SIZES)
+_COMPONENTS = f"explicit matrices at rational tokens, (d, n) = {_SHAPES}"
 
 
 @dataclass(frozen=True)
