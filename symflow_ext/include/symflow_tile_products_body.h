@@ -1,7 +1,8 @@
 /* Products inside a tile for one instruction set; included by symflow_tile_products.h only.
  *
- * 48 is a multiple of every number of rows and of columns that are held. There are 24 sums where there are 32 registers of 8 numbers and
- * 12 otherwise: enough to hide the latency of multiplying and adding. Loops over registers have constant ends and are unrolled, so that no sum is in memory.
+ * 48 is a multiple of every number of rows and of columns that are held. There are 24 sums where there are 32
+ * registers of 8 numbers and 12 otherwise: enough to hide the latency of multiplying and adding. Loops over registers
+ * have constant ends and are unrolled, so that no sum is in memory.
  */
 #define NAME(name) SYMFLOW_OWN(symflow_tile_##name)
 

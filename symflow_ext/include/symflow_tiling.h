@@ -220,7 +220,8 @@ static void symflow_tiling_move(const symflow_tiling *tiling, ptrdiff_t t, const
 {
     tiling->state[t] = SYMFLOW_SHIFTED;
     const ptrdiff_t at = t * SYMFLOW_TILE;
-    tiling->code.move(tiling->shift + at, to, tiling->query_mass + at, tiling->key_mass + at * SYMFLOW_STRIP, keep, add);
+    double *key_mass = tiling->key_mass + at * SYMFLOW_STRIP;
+    tiling->code.move(tiling->shift + at, to, tiling->query_mass + at, key_mass, keep, add);
 }
 
 /* A tile whose scores are far apart: weights are formed for queries and for keys. */
