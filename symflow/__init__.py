@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from symflow import claims as claims
     from symflow import distances as distances
+    from symflow import energies as energies
     from symflow import errors as errors
     from symflow.certify.recheck import replay as replay
     from symflow.certify.verdict import Verdict as Verdict
@@ -75,6 +76,7 @@ _HOME = {
     "compile": "symflow.codegen.kernel",
     "ensemble": "symflow.integrate.ensemble.run",
     "distances": "symflow",
+    "energies": "symflow",
     "errors": "symflow",
     "gaussian_closure": "symflow.derive.closure",
     "gaussian_flow_through": "symflow.integrate.transformer.network",
@@ -112,6 +114,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "distances",
+    "energies",
     "ensemble",
     "errors",
     "gaussian_closure",
