@@ -400,6 +400,7 @@ class _TermText:
         table |= {symbol: f"(p)[{k}]" for k, (symbol, _) in enumerate(term.constants)}
         score = text_of(term.score, table, VECTOR)
         differences = [f"(m) == {k}" for k, c in enumerate(term.couplings) if c.difference]
+        product = [c.symbol for c in term.couplings] == [term.score] and not differences
         return {
             "pairings": max(len(term.couplings), 1),
             "difference": " || ".join(differences) or "0",
@@ -407,6 +408,7 @@ class _TermText:
             "columns": len(term.columns),
             "scalars": len(term.constants),
             "score": score if score.startswith(("(", "symflow")) else f"({score})",
+            "plain": int(term.exponential and product),
             "exponential": int(term.exponential),
             "weight": text_of(term.weight, {SCORE: "(s)"}, VECTOR),
         }
