@@ -18,7 +18,7 @@ from symflow.sweeps.statistics import ALWAYS, GAUSSIAN, TIME, TOKENS, Statistic,
 
 Array = NDArray[np.float64]
 
-_FEW_BLOCKS, _MOST_BLOCKS = 64, 512  # progress is smooth from the one on, files are many from the other on
+_FEW_BLOCKS, _MOST_BLOCKS = 64, 256  # progress is smooth from the one on, files are many from the other on
 _SMALL_BLOCK, _LARGEST_BLOCK = 8, 1024  # cells
 _LARGEST_CHUNK = 1 << 22  # numbers
 _RESERVED = ("time", "row", "column", "token", "coordinate", "position")

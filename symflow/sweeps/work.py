@@ -158,8 +158,9 @@ def _runs(job: Job, group: Group) -> Iterator[tuple[int, Spec, Trajectory]]:
             yield cell, spec, run
         return
     initials: Any = [spec.initial for _, spec in group]
-    scalars = {name: np.array([float(getattr(spec.model, name)) for _, spec in group]) for name in _SCALARS}
-    params = {**first.parameters, **scalars}
+    own = {name: [float(getattr(spec.model, name)) for _, spec in group] for name in _SCALARS}
+    varied = {name: np.array(values) for name, values in own.items() if len(set(values)) > 1}
+    params = {**first.parameters, **varied}
     together = ensemble(first.model, initials, params, first.t_span, t_eval=times, **first.solver)
     for i, (cell, spec) in enumerate(group):
         yield cell, spec, together.member(i)

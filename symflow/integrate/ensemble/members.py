@@ -12,7 +12,7 @@ from sympy import Basic, MatrixSymbol
 from symflow.errors import InputError
 from symflow.integrate.checking import Array, real_array
 from symflow.integrate.gaussian import Gaussian
-from symflow.integrate.problem import Problem, read_problem
+from symflow.integrate.problem import Problem, read_problem, symbolic_statement
 from symflow.integrate.schedule import depends_on_time
 from symflow.integrate.tokens.state import Tokens, read_tokens
 from symflow.models.attention.model import AttentionModel
@@ -86,7 +86,7 @@ def read_members(
     if not isinstance(params, Mapping):
         raise InputError(f"params must be a mapping from names to values, got {type(params).__name__}")
     names = frozenset(params) - (frozenset(_SCALARS) - frozenset(model.parameters))
-    own = _own(model.with_symbolic_scale().statement(names), params)
+    own = _own(symbolic_statement(model, names), params)
     count = _count(laws, own)
     if not isinstance(laws, tuple):
         laws = (laws,) * count
