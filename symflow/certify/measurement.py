@@ -79,8 +79,9 @@ class Criterion:
 
     def __str__(self) -> str:
         how = "within" if self.relation == "near" else "by"
+        margin = f" {how} {self.errors:g} standard errors" if self.errors else ""
         bias = f", give or take {self.bias:g}" if self.bias else ""
-        return f"{RELATIONS[self.relation]} {self.target:g} {how} {self.errors:g} standard errors{bias}"
+        return f"{RELATIONS[self.relation]} {self.target:g}{margin}{bias}"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ FACTS = (
         r"$g \mapsto -\log\int e^{s(x,y) + g(y)}d\mu(y)$ and its mirror image contract the oscillation by "
         r"$\tanh(RG)$ for every law on the ball (Birkhoff), so that the potentials $f, g$ with both "
         r"marginals one exist and are unique up to a constant. $s + g$ has the slope $2G$ in $y$ and "
-        r"oscillates by at most $4RG$; exchanging $\mu$ for $\nu$ moves either map by at most $4Ge^{4RG}W_1$ in oscillation, "
+        r"oscillates by at most $4RG$; exchanging $\mu$ for $\nu$ moves either map by at most "
+        r"$4Ge^{4RG}W_1$ in oscillation, "
         r"hence the potentials by at most $2Ge^{4RG}(e^{2RG} + 1)W_1$, and the average of $v$ by "
         r"$\ell R/2$ times that beside what the weights with fixed potentials contribute.",
         ("bounds of both gradients of s on the ball",),
