@@ -76,6 +76,8 @@ def follow(driver: Driver, layout: Layout, options: Options, describe: Describe)
         elif options.max_wall_time is not None and time.perf_counter() - start > options.max_wall_time:
             status = "stopped"
             message = f"max_wall_time = {options.max_wall_time:g} s was over at t = {t:.10g}"
+        elif options.cancelled is not None and options.cancelled():
+            status, message = "stopped", f"the run was cancelled at t = {t:.10g}"
         if status != "running":
             times, states = recorder.finish(complete=status == "finished")
             return Outcome(times, states, status, message, finder, recorder.dense)

@@ -43,6 +43,7 @@ class Options:
     dense_output: bool
     callback: Callback | None
     max_wall_time: float | None
+    cancelled: Callable[[], bool] | None = None  #: asked from time to time; another thread may want an end
 
     @property
     def direction(self) -> float:

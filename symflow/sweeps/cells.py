@@ -11,7 +11,7 @@ import numpy as np
 
 from symflow.errors import InputError
 from symflow.integrate.gaussian import Gaussian
-from symflow.integrate.options import read_options
+from symflow.integrate.options import Options, read_options
 from symflow.integrate.problem import read_problem
 from symflow.integrate.tokens.run import refuse_unavailable
 from symflow.integrate.tokens.state import Tokens, read_tokens
@@ -141,6 +141,21 @@ def _checked(cells: Cells, axis: Axis, i: int, first: Mapping[tuple[str, ...], A
     return spec
 
 
+def run_options(spec: Spec, t_eval: Any) -> Options:
+    """Return what a spec asks of a run that is recorded at some times.
+
+    Raises
+    ------
+    InputError
+        As :func:`symflow.solve` does.
+    """
+    solver: dict[str, Any] = {"method": "dop853", "rtol": 1e-9, "atol": 1e-12, "dt": None}
+    return read_options(
+        dimension(spec), spec.t_span, t_eval=t_eval, max_step=None, first_step=None, events=None,
+        dense_output=False, callback=None, max_wall_time=None, **solver | dict(spec.solver),
+    )  # fmt: skip
+
+
 def check_run(spec: Spec) -> None:
     """Refuse what :func:`symflow.solve` would refuse of times, solver and parameters.
 
@@ -149,11 +164,7 @@ def check_run(spec: Spec) -> None:
     InputError
         As it does.
     """
-    solver: dict[str, Any] = {"method": "dop853", "rtol": 1e-9, "atol": 1e-12, "dt": None} | dict(spec.solver)
-    options = read_options(
-        dimension(spec), spec.t_span, t_eval=spec.t_eval, max_step=None, first_step=None, events=None,
-        dense_output=False, callback=None, max_wall_time=None, **solver,
-    )  # fmt: skip
+    options = run_options(spec, spec.t_eval)
     law: Gaussian | Tokens
     if isinstance(spec.initial, Gaussian):
         law = spec.initial

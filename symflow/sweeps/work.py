@@ -7,7 +7,7 @@ the two is decided by what the spec says, so that a cell has the same bits in wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from symflow.errors import SymflowError
 from symflow.integrate.ensemble.run import ensemble
 from symflow.integrate.gaussian import Gaussian
+from symflow.integrate.gaussian_run import run_gaussian
 from symflow.integrate.options import IMPLICIT
-from symflow.integrate.solve import solve
+from symflow.integrate.tokens.run import run_tokens
+from symflow.integrate.tokens.state import read_tokens
 from symflow.integrate.trajectory import Trajectory
 from symflow.spec import Spec
-from symflow.sweeps.cells import SEED, Cells
+from symflow.sweeps.cells import SEED, Cells, run_options
 from symflow.sweeps.plan import output_times
 from symflow.sweeps.statistics import Statistic, collect, read_statistics
 
@@ -88,13 +90,13 @@ def run_job(job: Job, stop: Callable[[], bool] = lambda: False) -> Outcome:
     ----------
     job : Job
     stop : callable
-        Asked before each run; where it says so, the rest is left out.
+        Asked before each run, and during runs that are not short; where it says so, the rest is left out.
     """
     statistics, outcome = job.statistics(), Outcome()
     for group in _groups(job, outcome):
         if stop():
             break
-        _run_group(job, group, statistics, outcome)
+        _run_group(job, group, statistics, outcome, stop)
     return outcome
 
 
@@ -136,26 +138,33 @@ def _is_constant(spec: Spec) -> bool:
     return all(isinstance(value, np.ndarray) for value in spec.parameters.values())
 
 
-def _run_group(job: Job, group: Group, statistics: tuple[Statistic, ...], outcome: Outcome) -> None:
+def _run_group(
+    job: Job,
+    group: Group,
+    statistics: tuple[Statistic, ...],
+    outcome: Outcome,
+    stop: Callable[[], bool],
+) -> None:
     """Run cells together; where one of them fails, each for itself."""
     try:
-        for cell, spec, run in _runs(job, group):
+        for cell, spec, run in _runs(job, group, stop):
+            if run.status == "stopped":
+                return
             outcome.add(cell, run, collect(statistics, run, spec.model, job.times(spec)))
     except _OF_A_CELL as error:
         if len(group) == 1:
             outcome.fail(group[0][0], error)
             return
         for one in group:
-            _run_group(job, [one], statistics, outcome)
+            _run_group(job, [one], statistics, outcome, stop)
 
 
-def _runs(job: Job, group: Group) -> Iterator[tuple[int, Spec, Trajectory]]:
+def _runs(job: Job, group: Group, stop: Callable[[], bool]) -> Iterator[tuple[int, Spec, Trajectory]]:
     first = group[0][1]
     times = job.times(first)
     if not any(path in _FREE for path in job.cells.values(group[0][0])) or _most(job, first) == 1:
         for cell, spec in group:
-            run = solve(spec.model, spec.initial, spec.parameters, spec.t_span, t_eval=times, **spec.solver)
-            yield cell, spec, run
+            yield cell, spec, run_alone(spec, times, stop)
         return
     initials: Any = [spec.initial for _, spec in group]
     own = {name: [float(getattr(spec.model, name)) for _, spec in group] for name in _SCALARS}
@@ -164,3 +173,12 @@ def _runs(job: Job, group: Group) -> Iterator[tuple[int, Spec, Trajectory]]:
     together = ensemble(first.model, initials, params, first.t_span, t_eval=times, **first.solver)
     for i, (cell, spec) in enumerate(group):
         yield cell, spec, together.member(i)
+
+
+def run_alone(spec: Spec, times: Array, stop: Callable[[], bool]) -> Trajectory:
+    """Return the run of one spec, as :func:`symflow.solve` makes it; it ends early where ``stop`` says so."""
+    options = replace(run_options(spec, times), cancelled=stop)
+    if isinstance(spec.initial, Gaussian):
+        return run_gaussian(spec.model, spec.initial, spec.parameters, options, "auto")
+    tokens = read_tokens(spec.model, spec.initial)
+    return run_tokens(spec.model, tokens, spec.parameters, options, "auto")

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -102,18 +103,18 @@ def _spawn() -> Any:
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The models of all runs that sweeps begin in this process."""
     begun: list[Any] = []
-    solve, ensemble = work.solve, work.ensemble
+    run_alone, ensemble = work.run_alone, work.ensemble
 
-    def counted(model: Any, *arguments: Any, **named: Any) -> Any:
-        begun.append(model)
-        return solve(model, *arguments, **named)
+    def counted(spec: Any, *arguments: Any) -> Any:
+        begun.append(spec.model)
+        return run_alone(spec, *arguments)
 
     def counted_together(model: Any, initials: Any, params: Any, *arguments: Any, **named: Any) -> Any:
         betas = params.get("beta", [model.beta] * len(initials))
         begun.extend(model.with_scalars(beta=beta) for beta in betas)
         return ensemble(model, initials, params, *arguments, **named)
 
-    monkeypatch.setattr(work, "solve", counted)
+    monkeypatch.setattr(work, "run_alone", counted)
     monkeypatch.setattr(work, "ensemble", counted_together)
     return begun
 
@@ -195,12 +196,30 @@ def test_part_of_a_block_is_kept(spec: Any, runs: list[Any], tmp_path: Path) -> 
         assert [f.read_bytes() for f in chunks[0]] == [f.read_bytes() for f in chunks[1]] != []
 
 
+def test_a_long_run_is_given_up(spec: Any, tmp_path: Path) -> None:
+    """Ctrl-C does not wait for a run of hours: it is not kept, and would be begun again."""
+    slow = spec(
+        time={"t_span": [0, 1e6]}, solver={"method": "rk4", "dt": 1e-3}, sweep={"initial.mean.0": [1.0, 2.0]}
+    )
+
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+
+    def interrupt(done: int, total: int) -> None:
+        if timer.ident is None:
+            timer.start()
+
+    start = time.perf_counter()
+    with pytest.raises(SweepInterrupted, match="0 of 2 cells"):
+        symflow.sweep(slow, tmp_path / "store", threads=1, progress=interrupt)
+    assert time.perf_counter() - start < 30  # the run itself would take a minute
+
+
 def test_ctrl_c_in_a_terminal(spec: Any, tmp_path: Path) -> None:
     path, store = tmp_path / "run.toml", tmp_path / "store"
     path.write_text(
         '[model]\nattention = "softmax"\n[parameters]\nV = [[1.0]]\nA = [[-1.0]]\n'
         "[initial]\nmean = [0.0]\ncov = [[1.0]]\n[time]\nt_span = [0, 1]\n"
-        '[solver]\nmethod = "rk4"\ndt = 3e-6\n[sweep]\n"model.beta" = {linspace = [0.1, 9, 200]}\n'
+        '[solver]\nmethod = "rk4"\ndt = 1e-5\n[sweep]\n"model.beta" = {linspace = [0.1, 9, 200]}\n'
     )
     command = [sys.executable, "-m", "symflow", "sweep", str(path), "--out", str(store), "--threads", "1"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
