@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import numpy as np
+import ot
 import pytest
 
 from symflow.certify import Certificate, Verdict, replay
@@ -12,7 +13,7 @@ from symflow.certify.search.stability import prove_stability_constants
 from symflow.claims import claim, read_verdict
 from symflow.claims.cacp25.mean_field import slope_of, spread_of_weights
 from symflow.derive.stability import stability
-from symflow.distances import conditional_wasserstein
+from symflow.distances import conditional_wasserstein, wasserstein
 from symflow.errors import CertificateError, InputError
 from symflow.integrate.solve import solve
 from symflow.models.attention.l2 import L2
@@ -166,3 +167,23 @@ def test_a_measurement_for_a_claim_that_is_proved_is_refused(tmp_path):
         read_verdict(path)
     with pytest.raises(CertificateError):
         Certificate.load(path)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("name", ["softmax", "sigmoid"])
+def test_the_estimate_for_clouds_of_different_numbers(name, d, order):
+    """Distances by sorting on the line and by another package's optimal transport in the plane."""
+    rng = np.random.default_rng(order)
+    params = {key: 0.5 * rng.normal(size=(d, d)) for key in "AV"}
+    clouds = [0.5 * rng.uniform(-1.0, 1.0, size=(n, d)) / np.sqrt(d) for n in (18, 27)]
+    ends = [solve(VARIANTS[name], x, params, (0.0, 0.3), t_eval=[0.3]).x[-1] for x in clouds]
+
+    def distance(x, y):
+        if d == 1:
+            return wasserstein(x, y, order=order)
+        cost = ot.dist(x, y, metric="euclidean") ** order
+        return ot.emd2(ot.unif(len(x)), ot.unif(len(y)), cost) ** (1 / order)
+
+    exponent = stability(VARIANTS[name]).exponent(params, 0.5, 0.3, order=order)
+    assert distance(*ends) <= np.exp(exponent) * distance(*clouds)

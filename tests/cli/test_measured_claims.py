@@ -8,7 +8,7 @@ from typing import Any
 
 from symflow.certify import Verdict
 from symflow.certify.search.stability import prove_stability_constants
-from symflow.claims import claim
+from symflow.claims import claim, read_verdict
 
 
 def test_a_measurement_is_repeated_from_its_file(symflow_command: Any, tmp_path: Path) -> None:
@@ -34,10 +34,14 @@ def test_a_measurement_is_repeated_from_its_file(symflow_command: Any, tmp_path:
 
 def test_check_writes_and_prints_what_it_measured(symflow_command: Any, tmp_path: Path) -> None:
     path = tmp_path / "v.json"
-    done = symflow_command("check", "CACP25/mean-field-limit", "--json", "--certificate", path)
+    done = symflow_command("check", "CACP25/stability-estimate", "--json", "--certificate", path)
     assert done.code == 0
     assert done.json["status"] == done.json["documented"] == "supported"
-    assert len(done.json["measurement"]["estimates"]) == 9
-    shown = symflow_command("check", "CACP25/stability-estimate", "--latex").stdout
-    assert r"\pm" in shown
-    assert "Dobrushin" in shown
+    estimates = done.json["measurement"]["estimates"]
+    assert len(estimates) == 14
+    stored = read_verdict(path)
+    assert stored.measurement is not None
+    assert stored.measurement.to_record()["estimates"] == estimates
+    text = stored.to_latex()
+    assert r"\pm" in text
+    assert "Dobrushin" in text
