@@ -52,8 +52,9 @@ class Options:
 
     @property
     def needs_dense(self) -> bool:
-        """Whether something between the steps is asked for."""
-        return self.dense_output or self.t_eval is not None or bool(self.events)
+        """Whether something between the steps is asked for; the first and the last time are steps."""
+        between = self.t_eval is not None and not np.isin(self.t_eval, (self.t0, self.t1)).all()
+        return self.dense_output or between or bool(self.events)
 
 
 def read_options(

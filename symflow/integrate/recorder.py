@@ -64,6 +64,9 @@ class Recorder:
         if here.size and chunk.dense is not None:
             self._times.append(here)
             self._states.append(chunk.dense.evaluate(here))
+        elif here.size and here[-1] == chunk.times[-1]:  # the last time, and nothing was kept in between
+            self._times.append(here)
+            self._states.append(chunk.states[-1:])
 
     @property
     def dense(self) -> Dense | None:
