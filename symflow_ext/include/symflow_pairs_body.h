@@ -51,16 +51,18 @@ SYMFLOW_INLINE void NAME(ask)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t i, 
     }
 }
 
-/* The scores of every query with keys j .. j + SYMFLOW_LANES - 1; as exponents where that is what is wanted. */
-SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *query, ptrdiff_t d, ptrdiff_t j,
-                                 symflow_real *s)
+/* The scores of every query with keys j .. j + SYMFLOW_LANES - 1; as exponents where that is what is wanted.
+ * Wide: a score is rounded before the shift is subtracted, as it was when the shift was found; of scores of 1e19
+ * one unit in the last place is an exponent out of range. */
+SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *query, ptrdiff_t d, int wide,
+                                 ptrdiff_t j, symflow_real *s)
 {
     const symflow_pairs *job = plan->job;
     const ptrdiff_t pitch = job->pitch;
     symflow_real u[SYMFLOW_ROWS][SYMFLOW_TERM_PAIRINGS];
     for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
         const ptrdiff_t size = d ? d : job->widths[m];
-        EACH_ROW u[r][m] = SYMFLOW_TERM_PLAIN ? symflow_splat(-query->shift[r]) : (symflow_real){0};
+        EACH_ROW u[r][m] = SYMFLOW_TERM_PLAIN && !wide ? symflow_splat(-query->shift[r]) : (symflow_real){0};
         EACH(c, size)
         {
             symflow_real y = symflow_load(job->right[m] + c * pitch + j);
@@ -75,8 +77,9 @@ SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *quer
         }
     }
 #if SYMFLOW_TERM_PLAIN
-    EACH_ROW s[r] = u[r][0];
+    EACH_ROW s[r] = wide ? u[r][0] - symflow_splat(query->shift[r]) : u[r][0];
 #else
+    (void)wide;
     symflow_real b[SYMFLOW_TERM_COLUMNS + 1], p[SYMFLOW_TERM_SCALARS + 1];
     for (int l = 0; l < SYMFLOW_TERM_COLUMNS; ++l) b[l] = symflow_load(job->columns[l] + j);
     for (int k = 0; k < SYMFLOW_TERM_SCALARS; ++k) p[k] = symflow_splat(job->scalars[k]);
@@ -88,7 +91,7 @@ SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *quer
         (void)a;
         s[r] = SYMFLOW_TERM_SCORE(u[r], a, b, p);
         if (SYMFLOW_TERM_EXPONENTIAL)
-            s[r] = symflow_fma(s[r], symflow_splat(SYMFLOW_PER_LN2), symflow_splat(-query->shift[r]));
+            s[r] = s[r] * symflow_splat(SYMFLOW_PER_LN2) - symflow_splat(query->shift[r]);
     }
 #endif
 }
@@ -149,7 +152,7 @@ SYMFLOW_INLINE void NAME(sweep)(const NAME(plan) *plan, ptrdiff_t d, int wide, i
     }
     for (ptrdiff_t j = from; j < to; j += SYMFLOW_LANES) {
         symflow_real w[SYMFLOW_ROWS];
-        NAME(scores)(plan, &query, d, j, w);
+        NAME(scores)(plan, &query, d, wide, j, w);
         NAME(weights)(wide, w);
         if (!shared && job->theta) {
             symflow_real theta = symflow_load(job->theta + j);
@@ -186,7 +189,7 @@ SYMFLOW_INLINE void NAME(highest)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t
     EACH_ROW most[r] = symflow_splat(-HUGE_VAL);
     for (ptrdiff_t j = 0; j < to; j += SYMFLOW_LANES) {
         symflow_real s[SYMFLOW_ROWS];
-        NAME(scores)(plan, &query, d, j, s);
+        NAME(scores)(plan, &query, d, 1, j, s);
         if (NAME(partly)(&query, j))
             EACH_ROW s[r] = symflow_select(NAME(lanes)(&query, r, j), s[r], symflow_splat(-HUGE_VAL));
         EACH_ROW most[r] = symflow_max(most[r], s[r]);
@@ -295,7 +298,7 @@ SYMFLOW_TARGET static void NAME(selves)(const NAME(plan) *plan)
         symflow_real u[SYMFLOW_TERM_PAIRINGS], a[SYMFLOW_TERM_ROWS + 1], b[SYMFLOW_TERM_COLUMNS + 1];
         symflow_real p[SYMFLOW_TERM_SCALARS + 1], w;
         for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
-            u[m] = SYMFLOW_TERM_PLAIN ? symflow_splat(-plan->shift) : (symflow_real){0};
+            u[m] = (symflow_real){0};
             for (ptrdiff_t c = 0; c < job->widths[m]; ++c) {
                 symflow_real x = symflow_load(plan->left[m] + c * job->pitch + i);
                 symflow_real y = symflow_load(job->right[m] + c * job->pitch + i);
@@ -309,8 +312,8 @@ SYMFLOW_TARGET static void NAME(selves)(const NAME(plan) *plan)
         (void)a, (void)b, (void)p;
         w = SYMFLOW_TERM_PLAIN ? u[0] : SYMFLOW_TERM_SCORE(u, a, b, p);
 #if SYMFLOW_TERM_EXPONENTIAL
-        if (!SYMFLOW_TERM_PLAIN)
-            w = symflow_fma(w, symflow_splat(SYMFLOW_PER_LN2), symflow_splat(-plan->shift));
+        if (!SYMFLOW_TERM_PLAIN) w *= symflow_splat(SYMFLOW_PER_LN2);
+        w -= symflow_splat(plan->shift);
         SYMFLOW_OWN(symflow_powers)(1, &w, 0, 1);
 #else
         w = SYMFLOW_TERM_WEIGHT(w);
@@ -373,6 +376,9 @@ SYMFLOW_TARGET static void NAME(symmetric)(NAME(plan) *plan)
     NAME(normalise)(job, 0, job->pitch);
 }
 
+/* Beyond, the two scores of one pair may differ by more than an exponent can bear. */
+static const double NAME(exact) = 0x1p50;
+
 #if SYMFLOW_TERM_PLAIN
 /* Bounds of left . right: its size by Cauchy and Schwarz, and from below the largest one of every query by that
  * with itself. */
@@ -420,7 +426,7 @@ SYMFLOW_TARGET static int NAME(find_shifts)(NAME(plan) *plan, int symmetric)
         high = shifts[i] > high ? shifts[i] : high;
         low = shifts[i] < low ? shifts[i] : low;
     }
-    if (!symmetric || !(high - low <= SYMFLOW_PAIRS_RANGE)) return 0;
+    if (!symmetric || !(high - low <= SYMFLOW_PAIRS_RANGE) || !(fabs(high) <= NAME(exact))) return 0;
     plan->shift = high;
     plan->shifts = NULL;
     return 1;
@@ -441,7 +447,7 @@ SYMFLOW_TARGET static int NAME(range)(NAME(plan) *plan)
     plan->left[0] = job->work;
     plan->wide = !(size <= SYMFLOW_PAIRS_RANGE);
     if (!plan->wide || job->normalise == SYMFLOW_SUM) return symmetric;
-    if (symmetric && size - self <= SYMFLOW_PAIRS_RANGE) {
+    if (symmetric && size - self <= SYMFLOW_PAIRS_RANGE && size <= NAME(exact)) {
         plan->shift = size * SYMFLOW_PER_LN2;
         return 1;
     }
