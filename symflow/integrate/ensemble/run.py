@@ -127,9 +127,9 @@ def ensemble(
 
 def _are_clouds(initials: Any) -> bool:
     """Whether the members are tokens: numbers, not laws."""
-    if isinstance(initials, (Gaussian, str)):
+    if isinstance(initials, (Gaussian, str)) or (isinstance(initials, Sequence) and not initials):
         return False
-    first = initials[0] if isinstance(initials, Sequence) and initials else initials
+    first = initials[0] if isinstance(initials, Sequence) else initials
     return hasattr(first, "__array__") or (isinstance(first, Sequence) and not isinstance(first, str))
 
 
