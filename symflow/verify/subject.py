@@ -77,19 +77,8 @@ class Subject:
         note: str,
     ) -> Row:
         """Return the row of a comparison from the error at every point and the point's name."""
-        error, worst = max(errors, key=lambda pair: (not np.isfinite(pair[0]), pair[0]))
-        return Row(
-            model=self.model.name,
-            parametrisation=label(self.model, self.given),
-            quantity=quantity,
-            witness=witness,
-            points=len(errors),
-            error=float(error),
-            tolerance=tolerance,
-            passed=bool(error <= tolerance),
-            worst=worst,
-            note=note,
-        )
+        names = self.model.name, label(self.model, self.given)
+        return Row.of_errors(*names, quantity, witness, errors, tolerance, note)
 
 
 def label(model: AttentionModel, given: frozenset[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -34,6 +35,8 @@ class Row:
         The point of the largest error, or empty.
     note : str
         Unit of the error and reason of the tolerance.
+    on_tokens : bool
+        Whether it is about a system of n tokens; else about Gaussian laws.
     """
 
     model: str
@@ -46,6 +49,32 @@ class Row:
     passed: bool
     worst: str = ""
     note: str = ""
+
+    @classmethod
+    def of_errors(
+        cls,
+        model: str,
+        parametrisation: str,
+        quantity: str,
+        witness: str,
+        errors: list[tuple[float, str]],
+        tolerance: float,
+        note: str,
+    ) -> Row:
+        """Return the row of a comparison from the error at every point and the point's name."""
+        error, worst = max(errors, key=lambda pair: (not math.isfinite(pair[0]), pair[0]))
+        return cls(
+            model=model,
+            parametrisation=parametrisation,
+            quantity=quantity,
+            witness=witness,
+            points=len(errors),
+            error=float(error),
+            tolerance=tolerance,
+            passed=bool(error <= tolerance),
+            worst=worst,
+            note=note,
+        )
 
 
 @dataclass(frozen=True)

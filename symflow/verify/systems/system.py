@@ -75,19 +75,9 @@ class System:
         self, quantity: str, witness: str, errors: list[tuple[float, str]], tolerance: float, note: str
     ) -> Row:
         """Return the row of a comparison from the error at every point and the point's name."""
-        error, worst = max(errors, key=lambda pair: (not np.isfinite(pair[0]), pair[0]))
-        return Row(
-            model=f"{self.model.name}, {_SPACES[self.model.space]}",
-            parametrisation=label(self.model, self.given) or "identities",
-            quantity=quantity,
-            witness=witness,
-            points=len(errors),
-            error=float(error),
-            tolerance=tolerance,
-            passed=bool(error <= tolerance),
-            worst=worst,
-            note=note,
-        )
+        model = f"{self.model.name}, {_SPACES[self.model.space]}"
+        parameters = label(self.model, self.given) or "identities"
+        return Row.of_errors(model, parameters, quantity, witness, errors, tolerance, note)
 
 
 def velocity(kernel: Kernel, cloud: Cloud) -> Array:
