@@ -28,7 +28,9 @@ def default_names(model: Any) -> frozenset[str]:
     """
     sphere = model.space == "sphere"
     if "parameters" in vars(model) and not sphere:
-        return frozenset(model.parameters)
+        from symflow.models.attention.model import FEED_FORWARD
+
+        return frozenset((*model.parameters, *(FEED_FORWARD if model.feed_forward else ())))
     known = shipped.index()["defaults"].get(model_key(model))
     if known is not None:
         return frozenset(known)

@@ -310,7 +310,10 @@ class _Function:
         table |= {name: self.names[name.name] + "[i, None]" * (not fixed) for name, fixed in rows}
         table |= {number.symbol: self.names[number.symbol.name] for number in term.columns}
         table |= {symbol: self.names[symbol.name] for symbol, _ in term.constants}
-        lines += [f"    return {text_of(term.score, table, NUMPY)}", ""]
+        score = text_of(term.score, table, NUMPY)
+        if not term.couplings:  # it is the same for every i, or for every j
+            score = f"np.broadcast_to({score}, (i.stop - i.start, {self.names[self.program.dimensions[-1]]}))"
+        lines += [f"    return {score}", ""]
         if not term.exponential:
             lines += ["def weight(s):", f"    return {text_of(term.weight, {SCORE: 's'}, NUMPY)}", ""]
         return lines
