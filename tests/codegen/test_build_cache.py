@@ -17,11 +17,12 @@ import pytest
 
 import symflow
 from symflow import Attention, Softmax, clear_cache, compile
-from symflow.codegen import build, cache, forms, shipped, versions
+from symflow.codegen import build, cache, forms, kinds, shipped, versions
 from symflow.codegen.cache import cache_info
 from symflow.codegen.keys import model_key
 from symflow.codegen.load import load_capsules, module_name
 from symflow.errors import BackendWarning, BuildError, NotGaussianPreserving
+from symflow.models.attention.model import SPACES
 from symflow.models.registry import attention_models
 
 ROOT = Path(symflow.__file__).parents[1]
@@ -144,7 +145,7 @@ def test_hit_imports_nothing_heavy(folder: Path) -> None:
 
 def test_hit_derives_nothing(folder: Path, counter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile(Attention(SCORE))
-    monkeypatch.setattr(forms, "_programs", lambda *_: pytest.fail("lowering ran on a cache hit"))
+    monkeypatch.setattr(kinds.GAUSSIAN, "lower", lambda *_: pytest.fail("lowering ran on a cache hit"))
     monkeypatch.setattr(build, "compiler", lambda: pytest.fail("the compiler was looked for on a cache hit"))
     compile(Attention(SCORE, beta=2, temperature=5))
     assert calls(counter) == 1
@@ -190,9 +191,17 @@ def test_key_covers_everything_that_a_kernel_depends_on(field: str, monkeypatch:
     """B056: under other versions, flags or another processor the entry is not even looked at."""
     now, names = versions.stamp(), frozenset({"A", "V"})
     assert {"python", "numpy", "cython", "symflow", "platform", "flags"} <= set(now)
-    key = forms._index_key(Attention(SCORE), names)
-    monkeypatch.setattr(forms, "stamp", lambda: {**now, field: "another"})
-    assert forms._index_key(Attention(SCORE), names) != key
+    key = forms._index_key(Attention(SCORE), names, kinds.GAUSSIAN)
+    monkeypatch.setattr(kinds, "stamp", lambda: {**now, field: "another"})
+    assert forms._index_key(Attention(SCORE), names, kinds.GAUSSIAN) != key
+
+
+def test_key_of_tokens_covers_the_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loops over pairs are compiled into a kernel: it is outdated where one of their headers changes."""
+    key = forms._index_key(Attention(SCORE), frozenset({"A", "V"}), kinds.TOKENS)
+    assert key != forms._index_key(Attention(SCORE), frozenset({"A", "V"}), kinds.GAUSSIAN)
+    monkeypatch.setattr("symflow_ext.contract.pairs_hash", lambda: "another")
+    assert forms._index_key(Attention(SCORE), frozenset({"A", "V"}), kinds.TOKENS) != key
 
 
 def test_kernels_never_ask_for_openmp() -> None:
@@ -333,7 +342,7 @@ def test_compiler_that_refuses_native_code_is_used_without(
 
 def test_a_refused_model_leaves_no_process_and_no_file(folder: Path) -> None:
     with pytest.raises(NotGaussianPreserving):
-        compile(Attention("dot(x, A*y)**2"))
+        compile(Attention("dot(x, A*y)**2"), entry="moments")
     assert cache_info()["entries"] == 0
 
 
@@ -432,17 +441,24 @@ def test_every_shipped_model_is_generated_in_every_parametrisation(tmp_path: Pat
     """What ``setup.py`` writes compiles, and holds one capsule per parametrisation."""
     modules = shipped.generate(tmp_path)
     index = json.loads((tmp_path / shipped.INDEX).read_bytes())
-    assert {"l2", "softmax"} <= set(modules) < set(attention_models())  # sigmoid does not close
-    for name in modules:
+    of_laws = [name for name in modules if not name.startswith("tokens")]
+    assert {"l2", "softmax"} <= set(of_laws) < set(attention_models())  # sigmoid does not close
+    assert set(index["open"]).isdisjoint(index["forms"]["gaussian"])
+    for name in of_laws:
         model = attention_models()[name]()
         keys = [model_key(model, names) for names in model.parametrisations()]
-        wanted = [index["forms"][key] for key in keys]
+        wanted = [index["forms"]["gaussian"][key] for key in keys]
         assert {entry["module"] for entry in wanted} == {name}
         with build.Builder(name) as builder:
             built = builder.build((tmp_path / f"{name}.pyx").read_text(), name, {}, versions.stamp())
         capsules = load_capsules(built.library, module_name(name))
         assert sorted(capsules) == sorted(entry["interface"]["name"] for entry in wanted)
         assert frozenset(index["defaults"][model_key(model)]) == model.parametrisations()[0]
+    for model in (kind(space=space) for kind in attention_models().values() for space in SPACES):
+        for names in model.parametrisations():
+            found = index["forms"]["tokens"][model_key(model, names)]
+            text = (tmp_path / f"{found['module']}.pyx").read_text()
+            assert text.count(f'"{found["interface"]["name"]}": PyCapsule_New') == 1
 
 
 def test_installed_kernels_need_neither_cython_nor_compiler(tmp_path: Path) -> None:
