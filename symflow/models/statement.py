@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sympy import Expr, MatrixSymbol, S, Symbol, exp
@@ -12,8 +12,6 @@ from symflow.flow import SCORE
 
 #: How the weights of a head are normalised.
 NORMALISATIONS = ("softmax", "sinkhorn", "none")
-#: The usual weight of a score.
-EXPONENTIAL = exp(SCORE)
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Head:
     normalise: str
     prefactor: Expr = S.One
     family: Family | None = None
-    weight: Expr = EXPONENTIAL
+    weight: Expr = field(default_factory=lambda: exp(SCORE))
 
 
 @dataclass(frozen=True)
