@@ -136,8 +136,10 @@ class Symbolic(TimeDependent):
 
     def at(self, t: float) -> Array:
         """Return the value at t."""
-        values = real_array([float(v) for v in self._evaluate(t)], f"{self.name}(t = {t:.17g})")
-        return values.reshape(self.shape)
+        with np.errstate(all="ignore"):  # what is not finite is refused by name
+            entries = self._evaluate(np.float64(t))
+        values = np.reshape([float(v) for v in entries], self.shape)
+        return real_array(values, f"{self.name}(t = {t:.17g})")
 
     def source(self) -> Any:
         """Return the expressions as a tape."""

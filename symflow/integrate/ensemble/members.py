@@ -115,7 +115,8 @@ def read_laws(initials: Any) -> Gaussian | tuple[Gaussian, ...]:
         return initials
     if not isinstance(initials, Sequence) or isinstance(initials, str):
         raise InputError(
-            f"initials must be a Gaussian(mean, cov) or a list of them, got {type(initials).__name__}"
+            "initials must be a Gaussian(mean, cov) or a list of them, or tokens (B, n, d), "
+            f"got {type(initials).__name__}"
         )
     laws = tuple(initials)
     if not laws:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,8 @@ def ensemble(
     >>> runs.t_star[1:].round(6).tolist()
     [0.5, 0.25]
     """
+    if isinstance(initials, Iterator):
+        initials = list(initials)
     clouds = _are_clouds(initials)
     laws: Any = read_clouds(model, initials) if clouds else read_laws(initials)
     dim = (laws[0] if isinstance(laws, tuple) else laws).dim

@@ -16,11 +16,10 @@ from symflow.integrate.ensemble.members import Members
 from symflow.integrate.ensemble.result import Ensemble
 from symflow.integrate.ensemble.threads import Progress, Watch, run_threads
 from symflow.integrate.loop import Outcome, follow
-from symflow.integrate.methods import TableauDriver
-from symflow.integrate.options import Options
+from symflow.integrate.methods import Driver
+from symflow.integrate.options import IMPLICIT, Options
 from symflow.integrate.problem import read_problem
-from symflow.integrate.scheduled import bound_call
-from symflow.integrate.tokens.run import refuse_unavailable, token_dims
+from symflow.integrate.tokens.run import all_pairs, refuse_unavailable, token_driver
 from symflow.integrate.tokens.state import TokenLayout
 from symflow.integrate.tokens.trajectory import TokenTrajectory
 
@@ -99,9 +98,8 @@ class _Work:
         self._options = replace(options, t_eval=times)
         tokens, problem = members.initials[0], members.problem
         self._layout = TokenLayout(tokens.count, tokens.dim, tokens.on_sphere)
-        self._kernel = compiled_for(
-            problem.model, backend, problem.parametrisation, steps=True, entry="tokens"
-        )
+        explicit = options.method not in IMPLICIT
+        self._kernel = compiled_for(problem.model, backend, problem.parametrisation, explicit, "tokens")
         self.backend = self._kernel.backend
         count, shape = members.count, tokens.x.shape
         self.arrays: dict[str, Any] = {
@@ -146,18 +144,16 @@ class _Work:
             problem = read_problem(
                 members.model(member), tokens, members.params(member), (options.t0, options.t1)
             )
-            bound[key] = bound_call(self._kernel, problem, "tokens", token_dims(problem, tokens))
+            bound[key] = all_pairs(self._kernel, problem, tokens, options)
         return bound[key]
 
     def _run(self, member: int, call: Any) -> None:
         layout, options = self._layout, self._options
-        watch, sphere = (layout.size, layout.d) if layout.on_sphere else (0, 0)
-        start = self._members.initials[member].x.reshape(-1)
-        driver = TableauDriver(call, start, layout.tolerances(options.atol), options, watch, sphere=sphere)
+        driver = token_driver(call, self._members.initials[member].x.reshape(-1), layout, options)
         outcome = follow(driver, layout, options, lambda status, t, state: "")
         self._keep(member, outcome, driver)
 
-    def _keep(self, member: int, outcome: Outcome, driver: TableauDriver) -> None:
+    def _keep(self, member: int, outcome: Outcome, driver: Driver) -> None:
         """Enter a run; the status last, because another thread may be counting."""
         if outcome.status == "stopped":
             return

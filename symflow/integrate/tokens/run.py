@@ -49,7 +49,7 @@ def run_tokens(
     InputError
         If an argument cannot be used, before any work.
     """
-    _refuse_choices(frame, summation)
+    _refuse_choices(frame, summation, options)
     problem = read_problem(model, tokens, params, (options.t0, options.t1))
     refuse_unavailable(problem, options)
     if frame == "rescaled":
@@ -81,11 +81,13 @@ def refuse_unavailable(problem: Problem, options: Options) -> None:
         raise InputError(f"diffusion of {name} needs noise, which runs of tokens do not have; drop it")
 
 
-def _refuse_choices(frame: str, summation: str) -> None:
+def _refuse_choices(frame: str, summation: str, options: Options) -> None:
     if frame not in FRAMES:
         raise InputError(f"frame {frame!r} is unknown; choose one of {', '.join(FRAMES)}")
     if summation not in SUMMATIONS:
         raise InputError(f"summation {summation!r} is unknown; choose one of {', '.join(SUMMATIONS)}")
+    if summation == "fast" and options.method in IMPLICIT:
+        raise InputError(f"summation = 'fast' is not available for method {options.method!r}; use 'dop853'")
 
 
 def token_dims(problem: Problem, tokens: Tokens) -> tuple[int, ...]:
@@ -98,22 +100,34 @@ def _driver(
     problem: Problem, tokens: Tokens, layout: TokenLayout, options: Options, backend: str, summation: str
 ) -> tuple[Driver, str]:
     """Compile the right-hand side, bind it to the numbers, and say how it sums over pairs."""
+    if summation == "fast":
+        _refuse_schedule(problem)
     explicit = options.method not in IMPLICIT
     kernel = compiled_for(problem.model, backend, problem.parametrisation, explicit, "tokens")
-    y0, atol = tokens.x.reshape(-1), layout.tolerances(options.atol)
-    if not explicit:
-        rhs = right_hand_side(kernel, problem, "tokens", token_dims(problem, tokens))
-        return ImplicitDriver(rhs, None, y0, atol, options, 0), "direct"
-    call, how = _call(kernel, problem, tokens, options, summation)
+    rhs, how = _rhs(kernel, problem, tokens, options, summation)
+    return token_driver(rhs, tokens.x.reshape(-1), layout, options), how
+
+
+def token_driver(rhs: Any, y0: Array, layout: TokenLayout, options: Options) -> Driver:
+    """Return what advances tokens, given what :func:`all_pairs` or an expansion returned."""
+    atol = layout.tolerances(options.atol)
+    if options.method in IMPLICIT:
+        return ImplicitDriver(rhs, None, y0, atol, options, 0)
     watch, sphere = (y0.size, layout.d) if layout.on_sphere else (0, 0)
-    return TableauDriver(call, y0, atol, options, watch, sphere=sphere), how
+    return TableauDriver(rhs, y0, atol, options, watch, sphere=sphere)
 
 
-def _call(
+def all_pairs(kernel: Kernel, problem: Problem, tokens: Tokens, options: Options) -> Any:
+    """Return the right-hand side that sums over all pairs, in the form that the method calls."""
+    bind = right_hand_side if options.method in IMPLICIT else bound_call
+    return bind(kernel, problem, "tokens", token_dims(problem, tokens))
+
+
+def _rhs(
     kernel: Kernel, problem: Problem, tokens: Tokens, options: Options, summation: str
 ) -> tuple[Any, str]:
     """Return the right-hand side: an expansion where it is faster, or asked for, and else all pairs."""
-    if _may_expand(kernel, problem, tokens, summation):
+    if options.method not in IMPLICIT and _may_expand(kernel, problem, tokens, summation):
         from symflow.codegen.expansions import fast_sum
 
         tolerance = max(_SHARE * options.rtol, _FINEST)
@@ -121,14 +135,16 @@ def _call(
         found = fast_sum(problem.model, dims, values, tolerance, summation)
         if found is not None:
             return found.call, found.method
-    return bound_call(kernel, problem, "tokens", token_dims(problem, tokens)), "direct"
+    return all_pairs(kernel, problem, tokens, options), "direct"
+
+
+def _refuse_schedule(problem: Problem) -> None:
+    for name in problem.schedule:
+        raise InputError(f"summation = 'fast' takes parameters that are constant in time, {name!r} is not")
 
 
 def _may_expand(kernel: Kernel, problem: Problem, tokens: Tokens, summation: str) -> bool:
     """Whether to ask for an expansion: it is compiled, and its coefficients are those of one time."""
-    if summation == "fast" and problem.schedule:
-        name = next(iter(problem.schedule))
-        raise InputError(f"summation = 'fast' takes parameters that are constant in time, {name!r} is not")
     if summation == "auto":
         return tokens.count >= _FEW and kernel.backend == "compiled" and not problem.schedule
     return summation == "fast"
@@ -142,6 +158,8 @@ def _message(problem: Problem, options: Options, driver: Driver, status: str, t:
     if status == "blow-up":
         return f"{name} blows up in finite time: max |x| → ∞ at t* = {driver.singularity:.10g}"
     if status == "non-finite":
+        if problem.model.space == "sphere":
+            return f"the velocity of {name} is not finite at {where}; make its score or parameters smaller"
         if t == options.t0:
             return f"the velocity of {name} is not finite at the first time {where}; rescale the tokens"
         return (

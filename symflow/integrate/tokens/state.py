@@ -70,7 +70,7 @@ def read_tokens(model: Any, initial: Any, name: str = "initial") -> Tokens:
 
 
 def _near_sphere(x: Array, name: str) -> Array:
-    norms = np.sqrt(np.sum(x * x, axis=-1))
+    norms = np.hypot.reduce(x, axis=-1, initial=0.0)  # neither overflows nor underflows
     far = np.flatnonzero(~(np.abs(norms - 1.0) <= SPHERE_SLACK))
     if far.size:
         i = int(far[0])
