@@ -234,6 +234,35 @@ def test_scores_of_users_are_what_they_say(score: str, normalise: str) -> None:
     require(Attention(score, normalise=normalise, beta=1.5), x, params, w @ x @ v.T, 50.0)
 
 
+#: Scores that couple no pair of tokens.
+ALONE = {
+    "dot(c, y)": lambda x, y, c: c @ y,
+    "norm2(y)": lambda x, y, c: y @ y,
+    "dot(c, x)": lambda x, y, c: c @ x,
+    "dot(c, c)": lambda x, y, c: c @ c,
+    "3": lambda x, y, c: 3.0,
+}
+
+
+@pytest.mark.parametrize("normalise", ["softmax", "none", "sinkhorn"])
+@pytest.mark.parametrize("score", sorted(ALONE))
+def test_scores_of_one_token_only(score: str, normalise: str) -> None:
+    """Weights of keys alone, and what depends on queries alone, are averages too; masks hide their pairs."""
+    rng = np.random.default_rng(6)
+    x, c = rng.normal(size=(7, 3)), rng.normal(size=3)
+    s = np.array([[ALONE[score](a, b, c) for b in x] for a in x])
+    model = Attention(score, "y", normalise=normalise)
+    params = {"c": c} if "c" in model.parameters else {}
+    seen = {model: np.ones((7, 7))} | ({} if normalise == "sinkhorn" else {Masked(model): np.tri(7)})
+    for each, pairs in seen.items():
+        w = pairs * (s if normalise == "none" else np.exp(s))
+        w /= 7.0 if normalise == "none" else w.sum(axis=1, keepdims=True)
+        if normalise == "sinkhorn":
+            w = np.full((7, 7), 1 / 7)  # a product of two functions is scaled to one
+        found = compile(each, "numpy", entry="tokens")(0.0, x, **params)
+        assert_allclose(found, w @ x, rtol=0, atol=1e-12)
+
+
 def test_cases_of_a_score() -> None:
     """A Piecewise in SymPy becomes a choice, in registers too."""
     d = sympy.Symbol("d", integer=True, positive=True)
