@@ -120,9 +120,11 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def _stop_at(count: int, stop: Callable[[], None]) -> Callable[[int, int], None]:
+    stops = iter([stop])  # once: a second signal would end the tests themselves
+
     def progress(done: int, total: int) -> None:
         if done >= count:
-            stop()
+            next(stops, bool)()
 
     return progress
 
@@ -198,8 +200,12 @@ def test_part_of_a_block_is_kept(spec: Any, runs: list[Any], tmp_path: Path) -> 
 
 def test_a_long_run_is_given_up(spec: Any, tmp_path: Path) -> None:
     """Ctrl-C does not wait for a run of hours: it is not kept, and would be begun again."""
+    turning = {"V": [[0.0, 1.0], [-1.0, 0.0]], "A": [[0.0, 0.0], [0.0, 0.0]]}  # bounded for ever
     slow = spec(
-        time={"t_span": [0, 1e6]}, solver={"method": "rk4", "dt": 1e-3}, sweep={"initial.mean.0": [1.0, 2.0]}
+        parameters=turning,
+        time={"t_span": [0, 1e6]},
+        solver={"method": "rk4", "dt": 1e-3},
+        sweep={"initial.mean.0": [1.0, 2.0]},
     )
 
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
@@ -209,8 +215,11 @@ def test_a_long_run_is_given_up(spec: Any, tmp_path: Path) -> None:
             timer.start()
 
     start = time.perf_counter()
-    with pytest.raises(SweepInterrupted, match="0 of 2 cells"):
-        symflow.sweep(slow, tmp_path / "store", threads=1, progress=interrupt)
+    try:
+        with pytest.raises(SweepInterrupted, match="0 of 2 cells"):
+            symflow.sweep(slow, tmp_path / "store", threads=1, progress=interrupt)
+    finally:
+        timer.cancel()
     assert time.perf_counter() - start < 30  # the run itself would take a minute
 
 
