@@ -200,3 +200,9 @@ def test_what_has_no_constants_is_refused(model, match):
 def test_bad_numbers_are_refused(params, options, match):
     with pytest.raises(InputError, match=match):
         stability(Softmax()).constants(params, **options)
+
+
+@pytest.mark.parametrize("model", [Softmax(space="sphere", beta=100), Unnormalised(beta=4)])
+def test_a_bound_beyond_doubles_is_no_failure(model):
+    """Whole runs grow at most like the exponential of a large number here, which no double holds."""
+    assert stability(model).check()
