@@ -1,60 +1,76 @@
-"""T7: the velocity of many tokens on the circle: harmonics of the kernel instead of a sum over pairs."""
+"""T7: the velocity of many tokens on the circle and S²: harmonics instead of a sum over pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ive
 
-from symflow.bench.contest import OWN, Contest, Run
+from symflow.bench.contest import OWN, Contest, Entry, Run
+from symflow.bench.velocity import bind_pairs, definition, sphere, with_numpy
 from symflow.codegen.expansions import fast_sum
 from symflow.models.attention.softmax import Softmax
 
 Array = NDArray[np.float64]
 
-SIZES = {"small": ((1.0, 256),), "full": ((1.0, 16384), (9.0, 16384), (81.0, 16384))}
+#: Dimension, β, number of tokens.
+SIZES = {
+    "small": ((2, 9.0, 1024), (3, 9.0, 1024)),
+    "full": (
+        *((2, beta, n) for beta in (1.0, 9.0, 81.0) for n in (1024, 4096, 16384)),
+        *((3, beta, n) for beta in (1.0, 9.0, 81.0) for n in (4096, 16384)),
+        *((d, 9.0, n) for d in (2, 3) for n in (10**5, 10**6)),
+    ),
+}
 _NEGLIGIBLE = 1e-16  # of the first coefficient
 _MOST_MODES = 400
-_BLOCK = 256
+_LARGEST = {"NumPy, Fourier": 10**5, "NumPy, pairs": 16384}  # beyond, memory or minutes
+_ROWS = 64
 
 
-def contests(size: str, peers: bool) -> Iterator[Contest]:
-    """Return one contest per β; NumPy's Fourier series and its sum over pairs are always there."""
-    for beta, n in SIZES[size]:
-        angles = np.random.default_rng(n).uniform(0.0, 2.0 * np.pi, n)
-        entries: dict[str, Callable[[], Run]] = {
-            OWN: lambda angles=angles, beta=beta: _own(angles, beta),  # type: ignore[misc]
-            "NumPy, Fourier": lambda angles=angles, beta=beta: _fourier(angles, beta),  # type: ignore[misc]
-            "NumPy, pairs": lambda angles=angles, beta=beta: _pairs(angles, beta),  # type: ignore[misc]
-        }
+def contests(size: str) -> Iterator[Contest]:
+    """Return one contest per dimension, β and number of tokens."""
+    for d, beta, n in SIZES[size]:
+        x, rows = sphere(n, d, seed=n), np.arange(0, n, max(1, n // _ROWS))
         yield Contest(
             task="T7",
-            case=f"circle, β = {beta:g}, n = {n}",
-            entries=entries,
-            exact=np.asarray(_pairs(angles, beta)()),
-            unit="ms",
-            scale=1e3,
+            case=f"{'circle' if d == 2 else 'S²'}, β = {beta:g}, n = {n}",
+            entries=_entries(x, beta),
+            exact=lambda x=x, beta=beta, rows=rows: definition(x, beta, rows),  # type: ignore[misc]
+            unit="ns per token",
+            scale=1e9 / n,
+            rows=rows,
         )
 
 
-def _own(angles: Array, beta: float) -> Run:
-    found = fast_sum(Softmax(space="sphere", beta=beta), (2, angles.size), {}, summation="fast")
-    assert found is not None  # "fast" refuses where there is none
-    x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+def _entries(x: Array, beta: float) -> dict[str, Entry]:
+    entries = {
+        OWN: Entry((OWN,), lambda: _own(x, beta)),
+        "NumPy, pairs": Entry(("numpy",), lambda: with_numpy(x, beta)),
+    }
+    if x.shape[1] == 2:
+        entries["NumPy, Fourier"] = Entry(("numpy", "scipy"), lambda: _fourier(x, beta))
+    return {name: entry for name, entry in entries.items() if len(x) <= _LARGEST.get(name, len(x))}
+
+
+def _own(x: Array, beta: float) -> Run:
+    """Return the velocity as ``solve`` would sum it: by harmonics, or over pairs where that is faster."""
+    found = fast_sum(Softmax(space="sphere", beta=beta), x.shape[::-1], {})
+    call = bind_pairs(x, beta) if found is None else found.call
     y, dy = x.ravel().copy(), np.empty(x.size)
 
     def run() -> Array:
-        found.call(0.0, y, dy)
-        velocity = dy.reshape(x.shape)
-        return np.asarray(velocity[:, 1] * x[:, 0] - velocity[:, 0] * x[:, 1])
+        call(0.0, y, dy)
+        return dy.reshape(x.shape)
 
     return run
 
 
-def _fourier(angles: Array, beta: float) -> Run:
-    r"""Return :math:`e^{\beta\cos u} = I_0 + 2\sum_k I_k\cos ku`, cut where coefficients are negligible."""
+def _fourier(x: Array, beta: float) -> Run:
+    r"""Return the velocity by :math:`e^{\beta\cos u} = I_0 + 2\sum_k I_k\cos ku`, cut where negligible."""
+    angles = np.arctan2(x[:, 1], x[:, 0])
     coefficients = ive(np.arange(_MOST_MODES), beta)
     modes = int(np.flatnonzero(coefficients > _NEGLIGIBLE * coefficients[0])[-1]) + 1
     c = coefficients[: modes + 1]
@@ -71,25 +87,7 @@ def _fourier(angles: Array, beta: float) -> Run:
         shifted = np.concatenate([moments[1:2].conj(), moments[:modes]])
         mean = (c * shifted) @ powers[: modes + 1]
         mean += (c[1:] * moments[2 : modes + 2].conj()) @ powers[1 : modes + 1].conj()
-        return np.asarray((mean * z.conj()).imag / total)
-
-    return run
-
-
-def _pairs(angles: Array, beta: float) -> Run:
-    """Return the sum over pairs, in blocks of rows."""
-    n = angles.size
-    x = np.stack([np.cos(angles), np.sin(angles), np.ones(n)], axis=1)
-    weights, sums = np.empty((min(_BLOCK, n), n)), np.empty((n, 3))
-
-    def run() -> Array:
-        keys = np.ascontiguousarray((beta * x[:, :2]).T)
-        for first in range(0, n, _BLOCK):
-            block = weights[: min(_BLOCK, n - first)]
-            np.matmul(x[first : first + _BLOCK, :2], keys, out=block)
-            block -= beta
-            np.exp(block, out=block)
-            np.matmul(block, x, out=sums[first : first + _BLOCK])
-        return np.asarray((sums[:, 1] * x[:, 0] - sums[:, 0] * x[:, 1]) / sums[:, 2])
+        speed = (mean * z.conj()).imag / total
+        return np.stack([-speed * z.imag, speed * z.real], axis=1)
 
     return run

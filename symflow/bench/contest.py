@@ -1,17 +1,18 @@
-"""What is timed against each other: in turn, round by round, so that a change of pace meets all alike."""
+"""What is timed against each other: cases, contestants, and what their times say."""
 
 from __future__ import annotations
 
 import importlib.util
-import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from symflow.bench.limits import Limits
 
 Array = NDArray[np.float64]
 
@@ -20,10 +21,60 @@ OWN = "symflow"
 #: A run of a contestant; it returns what it has computed.
 Run = Callable[[], Any]
 
-#: How a peer may fail on a machine; it is then left out and the reason told.
-_OF_A_PEER = (ImportError, OSError, RuntimeError, ValueError, TypeError, AttributeError)
+#: Flops that an exponential counts where operations are shown: a polynomial, and what leads to it.
+EXPONENTIAL = 20.0
 
-_CLOCK = 5e-3  # seconds that one timing takes at least
+
+@dataclass(frozen=True)
+class Entry:
+    """A contestant.
+
+    Attributes
+    ----------
+    packages : tuple of str
+        What it needs; contestants whose first package is the same share a process.
+    make : callable
+        Returns its run, ready to be timed.
+    """
+
+    packages: tuple[str, ...]
+    make: Callable[[], Run]
+
+    @property
+    def missing(self) -> str | None:
+        """A package that is not installed, or None."""
+        return next((name for name in self.packages if not installed([name])), None)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run cannot do without.
+
+    Attributes
+    ----------
+    multiply_adds : float
+        Multiplications with an addition; an addition alone takes as long.
+    exponentials : float
+    bytes : float
+        To and from memory.
+    """
+
+    multiply_adds: float
+    exponentials: float
+    bytes: float
+
+    def __mul__(self, times: float) -> Needs:
+        """Return what so many runs need."""
+        return Needs(self.multiply_adds * times, self.exponentials * times, self.bytes * times)
+
+    @property
+    def operations(self) -> float:
+        """Flops, an exponential as :data:`EXPONENTIAL`."""
+        return 2.0 * self.multiply_adds + EXPONENTIAL * self.exponentials
+
+    def seconds(self, limits: Limits) -> float:
+        """Return the shortest time in which the machine can do it from its registers."""
+        return 2.0 * self.multiply_adds / limits.speed + self.exponentials * limits.exponential
 
 
 @dataclass(frozen=True)
@@ -34,26 +85,53 @@ class Contest:
     ----------
     task, case : str
         E.g. ``"T1"`` and ``"n = 256, d = 3"``.
-    entries : dict of str to callable
-        ``make()`` returns the run of a contestant, ready to be timed; :data:`OWN` is one of them.
-    exact : ndarray
-        What a run has to return.
+    entries : dict of str to Entry
+        :data:`OWN` is one of them.
+    exact : callable
+        Returns what a run has to return, or its rows ``rows``.
     unit : str
         Of the numbers that are shown, e.g. ``"ns per pair"``.
     scale : float
         That number over seconds.
-    operations, bytes : float
-        What a run needs at least, 0 where that is not known.
+    rows : array of int, optional
+        Which rows of a result are compared; all by default.
+    needs : callable, optional
+        Returns what a run needs at least, where that is known.
+    threaded : bool
+        Whether more than one thread is worth a try.
     """
 
     task: str
     case: str
-    entries: Mapping[str, Callable[[], Run]]
-    exact: Array
+    entries: Mapping[str, Entry]
+    exact: Callable[[], Array]
     unit: str
     scale: float
-    operations: float = 0.0
-    bytes: float = 0.0
+    rows: NDArray[np.intp] | None = None
+    needs: Callable[[], Needs] | None = None
+    threaded: bool = False
+
+    def error(self, result: Any) -> float:
+        """Return the largest difference from the exact result."""
+        found = np.asarray(result, dtype=np.float64)
+        return float(np.abs((found if self.rows is None else found[self.rows]) - self.exact()).max())
+
+
+@dataclass
+class Times:
+    """What the process of a contestant tells.
+
+    Attributes
+    ----------
+    error, first : float
+        Largest difference from the exact result; seconds of the first run.
+    rounds : list of (float, float)
+        Seconds per run of symflow and, right after it, of the contestant.
+    """
+
+    error: float
+    first: float
+    rounds: list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -63,10 +141,15 @@ class Result:
     Attributes
     ----------
     task, case, name, unit : str
+    threads : int
     median, shortest : float
         In the unit of the contest.
     ratio : float
-        Its median over symflow's.
+        The median over rounds of its time over symflow's right before.
+    ratio_of_shortest : float
+        Its shortest time over symflow's.
+    first : float
+        Seconds of its first run, which may compile.
     error : float
         Largest difference from the exact result.
     limit : float or None
@@ -79,21 +162,16 @@ class Result:
     case: str
     name: str
     unit: str
+    threads: int
     median: float
     shortest: float
     ratio: float
+    ratio_of_shortest: float
+    first: float
     error: float
     limit: float | None = None
     intensity: float | None = None
     rate: float | None = None
-
-
-@dataclass
-class Measured:
-    """The results of a contest, and the peers that failed with the reason."""
-
-    results: list[Result] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
 
 
 def installed(names: Iterable[str]) -> list[str]:
@@ -105,41 +183,7 @@ def installed(names: Iterable[str]) -> list[str]:
     return [name for name in names if importlib.util.find_spec(name) is not None]
 
 
-def measure(contest: Contest, rounds: int, speed: float) -> Measured:
-    """Time every contestant of a contest in turn.
-
-    Parameters
-    ----------
-    contest : Contest
-    rounds : int
-    speed : float
-        Operations per second of the machine.
-    """
-    measured = Measured()
-    runs: dict[str, Run] = {}
-    errors: dict[str, float] = {}
-    for name, make in contest.entries.items():
-        try:
-            run = make()
-            errors[name] = float(np.abs(np.asarray(run(), dtype=np.float64) - contest.exact).max())
-        except _OF_A_PEER as error:
-            if name == OWN:
-                raise
-            measured.failed[name] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        else:
-            runs[name] = run
-    repeats = {name: max(1, math.ceil(_CLOCK / max(timed(run, 1), 1e-9))) for name, run in runs.items()}
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            times[name].append(timed(run, repeats[name]))
-    own = statistics.median(times[OWN])
-    for name, found in times.items():
-        measured.results.append(_result(contest, name, found, own, errors[name], speed))
-    return measured
-
-
-def timed(run: Run, repeats: int = 1) -> float:
+def timed(run: Callable[[], Any], repeats: int = 1) -> float:
     """Return seconds per run."""
     start = time.perf_counter()
     for _ in range(repeats):
@@ -147,20 +191,23 @@ def timed(run: Run, repeats: int = 1) -> float:
     return (time.perf_counter() - start) / repeats
 
 
-def _result(
-    contest: Contest, name: str, times: list[float], own: float, error: float, speed: float
-) -> Result:
-    median, known = statistics.median(times), contest.operations > 0.0
+def result_of(contest: Contest, name: str, threads: int, times: Times, limits: Limits) -> Result:
+    """Return what the times of a contestant say."""
+    own, other = zip(*times.rounds, strict=True)
+    median, needs = statistics.median(other), contest.needs and contest.needs()
     return Result(
         task=contest.task,
         case=contest.case,
         name=name,
         unit=contest.unit,
+        threads=threads,
         median=median * contest.scale,
-        shortest=min(times) * contest.scale,
-        ratio=median / own,
-        error=error,
-        limit=contest.operations / speed * contest.scale if known else None,
-        intensity=contest.operations / contest.bytes if known else None,
-        rate=contest.operations / median if known else None,
+        shortest=min(other) * contest.scale,
+        ratio=statistics.median(b / a for a, b in times.rounds),
+        ratio_of_shortest=min(other) / min(own),
+        first=times.first,
+        error=times.error,
+        limit=needs.seconds(limits) * contest.scale if needs else None,
+        intensity=needs.operations / needs.bytes if needs else None,
+        rate=needs.operations / median if needs else None,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symflow.bench.contest import OWN, Contest, Run, installed
+from symflow.bench.contest import OWN, Contest, Entry, Needs, Run
 from symflow.codegen.kernel import compile as compile_kernel
 from symflow.integrate.problem import read_problem
 from symflow.integrate.scheduled import bound_call
@@ -21,25 +22,28 @@ Array = NDArray[np.float64]
 
 BETA = 9.0
 SIZES = {
-    "small": ((16, 3), (64, 2)),
-    "full": ((64, 3), (256, 3), (1024, 3), (1024, 16), (4096, 3), (4096, 64)),
+    "small": ((64, 3), (256, 3)),
+    "full": ((16, 3), (64, 3), (256, 3), (1024, 3), (1024, 16), (4096, 3), (4096, 64), (16384, 3)),
 }
 _BLOCK = 256  # rows of weights that a peer holds at a time
+_LARGEST = 4096  # tokens whose weights fit into memory all at once
+_ROWS = 64  # of the velocity that are compared with the definition
 
 
-def contests(size: str, peers: bool) -> Iterator[Contest]:
+def contests(size: str) -> Iterator[Contest]:
     """Return one contest per number of tokens and dimension."""
     for n, d in SIZES[size]:
-        x = sphere(n, d)
+        x, rows = sphere(n, d), np.arange(0, n, max(1, n // _ROWS))
         yield Contest(
             task="T1",
             case=f"n = {n}, d = {d}",
-            entries=_entries(x, peers),
-            exact=_exact(x),
+            entries=_entries(x),
+            exact=lambda x=x, rows=rows: definition(x, BETA, rows),  # type: ignore[misc]
             unit="ns per pair",
             scale=1e9 / n**2,
-            operations=operations(n, d),
-            bytes=16.0 * n * d,
+            rows=rows,
+            needs=lambda n=n, d=d: needs(n, d),  # type: ignore[misc]
+            threaded=True,
         )
 
 
@@ -49,35 +53,38 @@ def sphere(n: int, d: int, seed: int = 1) -> Array:
     return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
 
 
-def operations(n: int, d: int) -> float:
-    """Return what the sum over pairs needs: per unordered pair one product of d and one exponential (30: a
-    polynomial of degree 11 and the reduction of its argument), per ordered pair d + 1 sums of products."""
-    return n**2 * (0.5 * (2 * d + 30) + 2.0 * (d + 1))
+def needs(n: int, d: int) -> Needs:
+    """Return what the sum over pairs needs: per unordered pair a product of d and an exponential, per ordered
+    pair d sums of products and the sum of weights; tokens are read and velocities written once."""
+    return Needs(multiply_adds=n**2 * (0.5 * d + d + 1.0), exponentials=0.5 * n**2, bytes=16.0 * n * d)
 
 
-def _exact(x: Array) -> Array:
-    score = BETA * (x @ x.T)
+def definition(x: Array, beta: float, rows: NDArray[np.intp]) -> Array:
+    """Return the velocity of some tokens as it is defined."""
+    score = beta * (x[rows] @ x.T)
     weight = np.exp(score - score.max(axis=1, keepdims=True))
     mean = weight @ x / weight.sum(axis=1, keepdims=True)
-    return np.asarray(mean - (mean * x).sum(axis=1, keepdims=True) * x)
+    return np.asarray(mean - (mean * x[rows]).sum(axis=1, keepdims=True) * x[rows])
 
 
-def _entries(x: Array, peers: bool) -> dict[str, Callable[[], Run]]:
-    entries: dict[str, Callable[[], Run]] = {OWN: lambda: own(x), "NumPy": lambda: with_numpy(x)}
-    if peers:
-        packages = {"numba": _with_numba, "jax": _with_jax, "torch": _with_torch, "pykeops": _with_pykeops}
-        for name in installed(packages):
-            entries[name] = lambda make=packages[name]: make(x)  # type: ignore[misc]
+def _entries(x: Array) -> dict[str, Entry]:
+    entries = {
+        OWN: Entry((OWN,), lambda: own(x)),
+        "NumPy": Entry(("numpy",), lambda: with_numpy(x)),
+        "Numba": Entry(("numba",), lambda: _with_numba(x)),
+        "PyTorch": Entry(("torch",), lambda: _with_torch(x)),
+        "JAX, blocks": Entry(("jax",), lambda: _with_jax(x, _in_blocks)),
+        "KeOps": Entry(("pykeops",), lambda: _with_pykeops(x)),
+    }
+    if len(x) <= _LARGEST:
+        entries["JAX, softmax"] = Entry(("jax",), lambda: _with_jax(x, _with_softmax))
+        entries["JAX, exponentials"] = Entry(("jax",), lambda: _with_jax(x, _at_once))
     return entries
 
 
 def own(x: Array) -> Run:
     """Return the compiled velocity, bound to sizes and parameters."""
-    model = Softmax(space="sphere", beta=BETA)
-    tokens = read_tokens(model, x)
-    problem = read_problem(model, tokens, {})
-    kernel = compile_kernel(model, "auto", problem.parametrisation)
-    call = bound_call(kernel, problem, "tokens", token_dims(problem, tokens))
+    call = bind_pairs(x, BETA)
     y, dy = x.ravel().copy(), np.empty(x.size)
 
     def run() -> Array:
@@ -87,7 +94,16 @@ def own(x: Array) -> Run:
     return run
 
 
-def with_numpy(x: Array) -> Run:
+def bind_pairs(x: Array, beta: float) -> Any:
+    """Return the compiled sum over pairs of tokens, bound to their number and dimension."""
+    model = Softmax(space="sphere", beta=beta)
+    tokens = read_tokens(model, x)
+    problem = read_problem(model, tokens, {})
+    kernel = compile_kernel(model, "auto", problem.parametrisation)
+    return bound_call(kernel, problem, "tokens", token_dims(problem, tokens))
+
+
+def with_numpy(x: Array, beta: float = BETA) -> Run:
     """Return blocks of rows, everything in place; the sum of weights is a column more of the tokens."""
     n, d = x.shape
     weights = np.empty((min(_BLOCK, n), n))
@@ -95,7 +111,7 @@ def with_numpy(x: Array) -> Run:
     extended[:, :d] = x
 
     def run() -> Array:
-        keys = np.ascontiguousarray((BETA * x).T)
+        keys = np.ascontiguousarray((beta * x).T)
         for first in range(0, n, _BLOCK):
             block = weights[: min(_BLOCK, n - first)]
             np.matmul(x[first : first + _BLOCK], keys, out=block)
@@ -108,58 +124,79 @@ def with_numpy(x: Array) -> Run:
 
 
 def _with_numba(x: Array) -> Run:
-    """Return a compiled loop over rows, each with a buffer of scores that the inner loops run along."""
-    numba = importlib.import_module("numba")
-
-    def velocity(x: Any, columns: Any, out: Any, beta: float) -> None:
-        n, d = x.shape
-        for i in numba.prange(n):
-            score, mean = np.zeros(n), np.zeros(d)
-            for k in range(d):
-                factor = beta * x[i, k]
-                for j in range(n):
-                    score[j] += factor * columns[k, j]
-            total = 0.0
-            for j in range(n):
-                score[j] = np.exp(score[j])
-                total += score[j]
-            along = 0.0
-            for k in range(d):
-                part = 0.0
-                for j in range(n):
-                    part += score[j] * columns[k, j]
-                mean[k] = part / total
-                along += mean[k] * x[i, k]
-            for k in range(d):
-                out[i, k] = mean[k] - along * x[i, k]
-
-    compiled = numba.njit(velocity, parallel=True, fastmath=True)
-    columns, out = np.ascontiguousarray(x.T), np.empty_like(x)
+    compiled, columns, out = _rows_in_numba(), np.ascontiguousarray(x.T), np.empty_like(x)
 
     def run() -> Array:
-        compiled(x, columns, out, BETA)
+        compiled(x, columns, out, BETA, min(2 * _BLOCK, len(x)))
         return out
 
     return run
 
 
-def _with_jax(x: Array) -> Run:
-    jax = importlib.import_module("jax")
-    jax.config.update("jax_enable_x64", True)
-    n, d = x.shape
-    rows = _BLOCK if n % _BLOCK == 0 else n
+@lru_cache(maxsize=1)
+def _rows_in_numba() -> Any:
+    """Return a compiled loop over rows, each with a buffer of scores that the inner loops run along."""
+    numba = importlib.import_module("numba")
 
-    def mean(block: Any, tokens: Any) -> Any:
-        weight = jax.numpy.exp(BETA * (block @ tokens.T))
-        return (weight @ tokens) / weight.sum(axis=1, keepdims=True)
+    def velocity(x: Any, columns: Any, out: Any, beta: float, size: int) -> None:
+        n, d = x.shape
+        for i in numba.prange(n):
+            score, mean, total, along = np.empty(size), np.zeros(d), 0.0, 0.0
+            for first in range(0, n, size):
+                count = min(size, n - first)
+                for j in range(count):
+                    score[j] = 0.0
+                for k in range(d):
+                    factor = beta * x[i, k]
+                    for j in range(count):
+                        score[j] += factor * columns[k, first + j]
+                for j in range(count):
+                    score[j] = np.exp(score[j])
+                for j in range(count):
+                    total += score[j]
+                for k in range(d):
+                    part = 0.0
+                    for j in range(count):
+                        part += score[j] * columns[k, first + j]
+                    mean[k] += part
+            for k in range(d):
+                mean[k] /= total
+                along += mean[k] * x[i, k]
+            for k in range(d):
+                out[i, k] = mean[k] - along * x[i, k]
+
+    return numba.njit(velocity, parallel=True, fastmath=True)
+
+
+def _with_jax(x: Array, mean: Callable[[Any, Any], Any]) -> Run:
+    jax = importlib.import_module("jax")
 
     def velocity(tokens: Any) -> Any:
-        blocks = tokens.reshape(-1, rows, d)
-        means = jax.lax.map(lambda block: mean(block, tokens), blocks).reshape(n, d)
+        means = mean(jax, tokens)
         return means - (means * tokens).sum(axis=1, keepdims=True) * tokens
 
     compiled, tokens = jax.jit(velocity), jax.numpy.asarray(x)
     return lambda: compiled(tokens).block_until_ready()
+
+
+def _with_softmax(jax: Any, tokens: Any) -> Any:
+    return jax.nn.softmax(BETA * (tokens @ tokens.T), axis=1) @ tokens
+
+
+def _at_once(jax: Any, tokens: Any) -> Any:
+    weight = jax.numpy.exp(BETA * (tokens @ tokens.T))
+    return (weight @ tokens) / weight.sum(axis=1, keepdims=True)
+
+
+def _in_blocks(jax: Any, tokens: Any) -> Any:
+    n, d = tokens.shape
+    rows = _BLOCK if n % _BLOCK == 0 else n
+
+    def of_block(block: Any) -> Any:
+        weight = jax.numpy.exp(BETA * (block @ tokens.T))
+        return (weight @ tokens) / weight.sum(axis=1, keepdims=True)
+
+    return jax.lax.map(of_block, tokens.reshape(-1, rows, d)).reshape(n, d)
 
 
 def _with_torch(x: Array) -> Run:

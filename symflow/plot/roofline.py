@@ -14,7 +14,12 @@ _MARKERS = "osD^vP*X"  # a second sign beside the colour
 _DECADE = 10.0
 
 
-def roofline(points: Mapping[str, Sequence[tuple[float, float]]], speed: float, bandwidth: float) -> Figure:
+def roofline(
+    points: Mapping[str, Sequence[tuple[float, float]]],
+    speed: float,
+    bandwidth: float,
+    products: float | None = None,
+) -> Figure:
     """Draw operations per second against operations per byte, under both roofs.
 
     Parameters
@@ -25,6 +30,8 @@ def roofline(points: Mapping[str, Sequence[tuple[float, float]]], speed: float, 
         Operations per second that the machine reaches at most.
     bandwidth : float
         Bytes per second.
+    products : float, optional
+        Operations per second of a product of large matrices, a lower roof.
 
     Returns
     -------
@@ -36,6 +43,7 @@ def roofline(points: Mapping[str, Sequence[tuple[float, float]]], speed: float, 
         If there is no point, or a number is not positive and finite.
     """
     numbers = [("speed", speed), ("bandwidth", bandwidth)]
+    numbers += [("products", products)] if products is not None else []
     numbers += [
         (f"points[{name!r}]", part) for name, pairs in points.items() for pair in pairs for part in pair
     ]
@@ -50,6 +58,8 @@ def roofline(points: Mapping[str, Sequence[tuple[float, float]]], speed: float, 
     ridge = speed / bandwidth
     x = np.geomspace(min(*everywhere, ridge) / _DECADE, max(*everywhere, ridge) * _DECADE, 200)
     axes.loglog(x, np.minimum(speed, bandwidth * x), color=INK, linewidth=1.2)
+    if products is not None:
+        axes.axhline(products, color=INK, linewidth=0.8, linestyle="dashed")
     roofs = {
         f"{speed / 1e9:.3g} Gop/s": ((x[-1], speed), (0, 4), "right"),
         f"{bandwidth / 1e9:.3g} GB/s": ((x[0], bandwidth * x[0]), (8, -3), "left"),

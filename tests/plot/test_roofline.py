@@ -29,3 +29,10 @@ def test_what_has_no_roof_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         roofline(points, speed, 1.0)
+
+
+def test_products_are_a_lower_roof() -> None:
+    figure = roofline({"ours": [(1.0, 2e9)]}, 1e11, 2e10, products=8e10)
+    assert figure.axes[0].lines[1].get_ydata() == [8e10, 8e10]
+    with pytest.raises(InputError, match="products"):
+        roofline({"ours": [(1.0, 2e9)]}, 1e11, 2e10, products=0.0)
