@@ -26,6 +26,7 @@ _KEYS = ("format", "version", "claim", "scope", "seed", "sizes", "estimates", "v
 _ESTIMATE_KEYS = frozenset(("quantity", "value", "error", "replicates", "criterion"))
 _CRITERION_KEYS = frozenset(("relation", "target", "errors", "bias"))
 _LIBRARIES = ("numpy", "scipy")
+_ROUNDING = 1e-6  # by which the standard errors of equal estimates may differ: other samples are rounded
 
 
 @dataclass(frozen=True)
@@ -229,8 +230,9 @@ class Measurement:
     def compare(self, repeated: Measurement) -> Replay:
         """Compare with a repetition from the same seed.
 
-        Every estimate must be the same number, or differ by no more than the smaller standard error (another
-        machine rounds differently), and must satisfy its criterion in both.
+        Every estimate must be the same number with the same standard error, or differ by no more than the
+        smaller standard error, with errors of one size (another machine rounds differently), and must
+        satisfy its criterion in both.
         """
         if (self.claim, self.seed, dict(self.sizes)) != (
             repeated.claim,
@@ -303,6 +305,9 @@ def _compared(name: str, stored: Estimate, repeated: Estimate) -> ReplayedLine:
         return ReplayedLine(name, str(stored), f"the repetition measured: {repeated}", False)
     if gap > min(stored.error, repeated.error):
         why = f"the repetition found {repeated.value!r}, which is {gap:.3g} away"
+        return ReplayedLine(name, str(stored), why, False)
+    if not math.isclose(stored.error, repeated.error, rel_tol=_ROUNDING if gap == 0.0 else 0.5):
+        why = f"the repetition found the standard error {repeated.error!r}"
         return ReplayedLine(name, str(stored), why, False)
     if not (stored.met and repeated.met):
         return ReplayedLine(name, str(stored), "the criterion is not met", False)

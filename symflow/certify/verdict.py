@@ -177,7 +177,11 @@ class Verdict:
             If there is neither a certificate nor a measurement, or nobody who can repeat the experiment.
         """
         outcome = self.recheck()
-        if self.measurement is not None or self.certificate is None:
+        if self.measurement is not None:
+            return outcome.accepted and self == Verdict.from_measurement(
+                self.measurement, method=self.method, certificate=self.certificate
+            )
+        if self.certificate is None:
             return outcome.accepted
         return outcome.accepted and self == Verdict.from_certificate(self.certificate, outcome.witness)
 

@@ -106,7 +106,8 @@ def read_verdict(path: str | Path) -> Verdict:
     Raises
     ------
     CertificateError
-        If the file cannot be read or does not follow the schema.
+        If the file cannot be read or does not follow the schema, or a measurement comes without the proof of
+        what it is compared with.
     InputError
         If its measurement is for a claim that nothing is measured for.
     """
@@ -116,6 +117,7 @@ def read_verdict(path: str | Path) -> Verdict:
     experiment = claim(verdict.claim).experiment
     if experiment is None:
         raise InputError(f"{str(path)!r} holds a measurement for {verdict.claim}, which is not measured")
+    experiment.require_proof(verdict)
     return replace(verdict, rerun=experiment.repeat)
 
 

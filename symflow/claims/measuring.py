@@ -11,7 +11,7 @@ from symflow.certify.measurement import Estimate, Measurement
 from symflow.certify.verdict import Verdict
 from symflow.claims.claim import Claim, Deadline
 from symflow.claims.deciding import replayed
-from symflow.errors import InputError
+from symflow.errors import CertificateError, InputError
 
 METHOD = "measurement"
 
@@ -70,6 +70,26 @@ class Experiment:
                 f"not {', '.join(measurement.sizes) or 'none'}"
             )
         return self.measure(seed=measurement.seed, sizes=measurement.sizes)
+
+    def require_proof(self, verdict: Verdict) -> None:
+        """Refuse a stored verdict that is supported, but not by the method and the proof of this experiment.
+
+        Raises
+        ------
+        CertificateError
+            If its certificate is missing, or is for something else.
+        """
+        if verdict.status != "supported":
+            return
+        if verdict.method != METHOD:
+            raise CertificateError(f"{self.claim}: the method is {METHOD!r}, not {verdict.method!r}")
+        wanted, found = self.prove and self.prove(), verdict.certificate
+        if (found and (found.claim, found.statement)) != (wanted and (wanted.claim, wanted.statement)):
+            raise CertificateError(
+                f"{self.claim}: the certificate is not that of {wanted.claim}"
+                if wanted
+                else f"{self.claim}: nothing is proved for this claim, but there is a certificate"
+            )
 
     def decide(self, *, deadline: Deadline) -> Verdict:
         """Return the verdict; a proof of what is compared with counts once it replays."""

@@ -122,6 +122,22 @@ def test_a_forged_estimate_does_not_replay():
     assert forged.replay() is False
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999, 1.05])
+def test_a_forged_standard_error_does_not_replay(share):
+    """An error bar looks better when it is short, or a criterion that is met within it when it is long."""
+    (estimate,) = measure().estimates
+    forged = dataclasses.replace(estimate, error=share * estimate.error)
+    outcome = dataclasses.replace(measure(), estimates=(forged,)).replay(again)
+    assert not outcome.accepted
+    assert "standard error" in outcome.reason
+
+
+@pytest.mark.parametrize("change", [{"reason": "sure"}, {"witness": "a witness"}])
+def test_what_no_measurement_gives_does_not_replay(change):
+    verdict = Verdict.from_measurement(measure(), again)
+    assert not dataclasses.replace(verdict, **change).replay()
+
+
 def test_round_trips():
     verdict = Verdict.from_measurement(measure(), again)
     assert Measurement.from_json(measure().to_json()) == measure()

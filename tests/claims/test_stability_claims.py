@@ -156,6 +156,23 @@ def test_a_small_experiment_repeats_bit_for_bit_through_a_file(tmp_path):
     assert read.replay()
 
 
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({"certificate": None, "assumes": []}, "certificate"), ({"method": "liouville"}, "method")],
+)
+def test_a_measurement_without_its_proof_is_refused(tmp_path, change, word):
+    """The constants are what the distances are compared with; they are proved, or the verdict is not that."""
+    measurement = claim("CACP25/stability-estimate").experiment.measure(
+        sizes={"replicates": 2, "tokens": 4, "times": 1}
+    )
+    proof = prove_stability_constants(CONSTANTS)
+    record = Verdict.from_measurement(measurement, certificate=proof).to_record() | change
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(CertificateError, match=word):
+        read_verdict(path)
+
+
 def test_a_measurement_for_a_claim_that_is_proved_is_refused(tmp_path):
     measurement = claim("CACP25/stability-estimate").experiment.measure(
         sizes={"replicates": 2, "tokens": 4, "times": 1}
