@@ -164,9 +164,13 @@ def _read_file(name: Any, folder: Path, on_sphere: bool) -> Array:
         raw = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"[initial] tokens_file: {path}: no such file; give a .npy file") from None
-    except (OSError, ValueError, EOFError) as error:
+    except OSError as error:
         raise InputError(
             f"[initial] tokens_file: {path} cannot be read ({error}); give a .npy file"
+        ) from None
+    except (ValueError, EOFError):  # NumPy's advice here is to load what may run code
+        raise InputError(
+            f"[initial] tokens_file: {path} cannot be read as an array of numbers; write it with numpy.save"
         ) from None
     if not isinstance(raw, np.ndarray):
         raise InputError(f"[initial] tokens_file: {path} is an archive; give a .npy file of one array")

@@ -316,6 +316,14 @@ def test_members_run_by_implicit_methods(method: str) -> None:
         solve(MODEL, clouds[0], {}, (0, 1), method=method, summation="fast")
 
 
+def test_fast_sums_are_refused_where_there_are_none() -> None:
+    """Before anything is compiled."""
+    with pytest.raises(InputError, match="not available in the rescaled frame"):
+        solve(Softmax(), X, {"A": A, "V": V}, (0, 1), frame="rescaled", summation="fast")
+    with pytest.raises(InputError, match="constant in time, 'V' is not"):
+        solve(MODEL, X, {"V": lambda t: V}, (0, 1), summation="fast")
+
+
 # --- extremes --------------------------------------------------------------------------------------
 
 

@@ -88,6 +88,10 @@ def _refuse_choices(frame: str, summation: str, options: Options) -> None:
         raise InputError(f"summation {summation!r} is unknown; choose one of {', '.join(SUMMATIONS)}")
     if summation == "fast" and options.method in IMPLICIT:
         raise InputError(f"summation = 'fast' is not available for method {options.method!r}; use 'dop853'")
+    if summation == "fast" and frame == "rescaled":
+        raise InputError(
+            "summation = 'fast' is not available in the rescaled frame, where scores change; use 'auto'"
+        )
 
 
 def token_dims(problem: Problem, tokens: Tokens) -> tuple[int, ...]:
