@@ -33,7 +33,10 @@ def test_every_example_is_read(path: Path) -> None:
     spec.require("parameters", "initial", "time")
     assert spec.name == path.stem
     assert spec.initial is not None
-    assert spec.initial.mean.shape[-1] == spec.initial.dim
+    if spec.tokens is None:
+        assert spec.initial.mean.shape[-1] == spec.initial.dim
+    else:
+        assert spec.initial.shape == (spec.tokens.count, spec.tokens.dim)
     spec.model.statement(frozenset(spec.parameters))
 
 
