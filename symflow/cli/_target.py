@@ -45,7 +45,8 @@ def resolve(text: str) -> Target:
         from symflow.spec import load_spec
 
         spec = load_spec(text)
-        return Target(spec.name, spec.model, frozenset(spec.parameters) or None, spec)
+        known = bool(spec.parameters) or spec.model.space == "sphere"  # there, absent ones are I
+        return Target(spec.name, spec.model, frozenset(spec.parameters) if known else None, spec)
     from symflow.models.registry import model_named
 
     return Target(text, model_named(text))

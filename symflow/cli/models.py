@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from symflow.cli._target import Target
-    from symflow.derive.derivation import Derivation
-    from symflow.derive.nonclosure import Refutation
+    from symflow.derive.derivation import Argument
     from symflow.derive.steps import Checked, Step
     from symflow.models.statement import Statement
 
@@ -27,7 +26,8 @@ _SUFFIX = {"latex": "tex", "html": "html", "sympy": "py", "json": "json"}
 @click.command("list")
 @json_option
 def list_models(as_json: bool) -> None:
-    """List models, what keeps Gaussians Gaussian, and integrators."""
+    """List models, what keeps Gaussians Gaussian, spaces and kernels of tokens, energies, integrators."""
+    from symflow.cli._findings import energies, token_kernels
     from symflow.derive.outcome import closure_status
     from symflow.integrate.options import ADAPTIVE, FIXED
     from symflow.models.registry import COMBINATORS, attention_models, compositions
@@ -46,6 +46,7 @@ def list_models(as_json: bool) -> None:
             "parameters": sorted(sorted(names) for names in model().parametrisations()),
             "gaussians": status[name],
             "composed": {word: status[f"{word}-{name}"] for word in COMBINATORS},
+            "tokens": token_kernels(model),
             "reference": model.reference,
         }
         for name, model in attention_models().items()
@@ -54,7 +55,12 @@ def list_models(as_json: bool) -> None:
     methods += [{"name": name, "step": "fixed, give dt"} for name in FIXED]
     if as_json:
         print_json(
-            {"models": models, "combinators": list(COMBINATORS), "energies": [], "integrators": methods}
+            {
+                "models": models,
+                "combinators": list(COMBINATORS),
+                "energies": energies(),
+                "integrators": methods,
+            }
         )
         return
     out = console()
@@ -71,6 +77,14 @@ def list_models(as_json: bool) -> None:
         "  closed: equations of mean and covariance; not closed: proved that Gaussians are not preserved",
         style="dim",
     )
+    rows = table("model", "tokens on ℝᵈ", "tokens on the sphere")
+    for row in models:
+        rows.add_row(row["name"], row["tokens"]["euclidean"], row["tokens"]["sphere"])
+    out.print(rows)
+    rows = table("energy", "what it is")
+    for energy in energies():
+        rows.add_row(energy["name"], energy["describe"])
+    out.print(rows)
     rows = table("integrator", "step")
     for method in methods:
         rows.add_row(method["name"], method["step"])
@@ -82,25 +96,39 @@ def list_models(as_json: bool) -> None:
 @click.option(
     "--format", "form", type=click.Choice(list(_SUFFIX)), help="A document instead of the overview."
 )
+@click.option("--tokens", is_flag=True, help="The system of n tokens instead of mean and covariance.")
+@click.option("--stability", is_flag=True, help="How far two solutions can separate: constants on a ball.")
 @click.option("--fragment", is_flag=True, help="Only the part to paste into a paper (latex).")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write into this folder.")
 @json_option
-def derive(model: str, form: str | None, fragment: bool, out: Path | None, as_json: bool) -> int:
+def derive(
+    model: str,
+    form: str | None,
+    tokens: bool,
+    stability: bool,
+    fragment: bool,
+    out: Path | None,
+    as_json: bool,
+) -> int:
     """Derive the mean-field equations and check every step.
 
-    Where Gaussians are not preserved there are none: the document then is the proof, and the exit code 2.
+    Where Gaussians are not preserved there are none: the document then is the proof, and the exit code 2. On
+    the sphere, and for a spec file with tokens, it is the system of n tokens that is derived.
     """
     from symflow.cli._documents import write_document
+    from symflow.cli._findings import GAUSSIAN, argument_of, kind_of
     from symflow.cli._target import resolve
-    from symflow.derive.outcome import derive_or_refute
     from symflow.errors import CheckFailed
 
     if fragment and form not in (None, "latex"):
         raise click.UsageError("--fragment belongs to --format latex.")
     form = form or ("latex" if fragment or out else None)
     target = resolve(model)
+    kind = kind_of(target, tokens, stability)
+    if form == "sympy" and kind != GAUSSIAN:
+        raise click.UsageError("--format sympy belongs to the equations of mean and covariance.")
     with progress(f"deriving {target.name}"):
-        found = derive_or_refute(target.model, target.given)
+        found = argument_of(target, kind)
         checked = found.checked()
     failed = next(((step, seen) for step, seen in checked if not seen.passed), None)
     if failed:
@@ -109,7 +137,7 @@ def derive(model: str, form: str | None, fragment: bool, out: Path | None, as_js
     summary = _summary(target, found, checked)
     text = _document(found, summary, form, fragment) if form else None
     path = (
-        write_document(out, f"{target.name}.{_SUFFIX[form]}", text)
+        write_document(out, f"{target.name}{kind}.{_SUFFIX[form]}", text)
         if out and form and text is not None
         else None
     )
@@ -121,7 +149,7 @@ def derive(model: str, form: str | None, fragment: bool, out: Path | None, as_js
         click.echo(text)
     if path:
         click.echo(f"wrote {path}", err=True)
-    return 0 if summary["closed"] else _refused(summary)
+    return 0 if summary.get("closed", True) else _refused(summary)
 
 
 def _refused(summary: dict[str, Any]) -> int:
@@ -129,9 +157,7 @@ def _refused(summary: dict[str, Any]) -> int:
     return BAD_INPUT
 
 
-def _document(
-    found: Derivation | Refutation, summary: dict[str, Any], form: str, fragment: bool
-) -> str | None:
+def _document(found: Argument, summary: dict[str, Any], form: str, fragment: bool) -> str | None:
     if form == "latex":
         return found.to_latex(fragment=fragment)
     if form == "html":
@@ -162,9 +188,9 @@ def _as_sympy(derivation: Any) -> str:
     return "\n".join(lines)
 
 
-def _summary(
-    target: Target, found: Derivation | Refutation, checked: list[tuple[Step, Checked]]
-) -> dict[str, Any]:
+def _summary(target: Target, found: Argument, checked: list[tuple[Step, Checked]]) -> dict[str, Any]:
+    from symflow.cli._findings import finding
+
     statement = found.statement
     return {
         "model": target.name,
@@ -174,9 +200,10 @@ def _summary(
         "scale": str(found.model.scale),
         "value": found.model.value,
         "normalise": found.model.normalise,
+        "space": statement.space,
         "diffusion": str(statement.diffusion),
         "parameters": {symbol.name: _shape(symbol, statement) for symbol in statement.parameters},
-        **_finding(found),
+        **finding(found),
         "reference": statement.reference,
         "checked": all(seen.passed for _, seen in checked),
         "steps": [
@@ -192,35 +219,17 @@ def _summary(
     }
 
 
-def _finding(found: Any) -> dict[str, Any]:
-    """Return the equations, with the running sums of a mask, or the witness that there are none."""
-    from symflow.algebra.latex import latex
-
-    flow = getattr(found, "flow", None)
-    if flow is None:
-        message = f"{found.statement.name} does not keep Gaussians Gaussian: {found.witness}"
-        witness = {"text": str(found.witness), "latex": found.witness.to_latex(), **found.witness.to_record()}
-        return {"closed": False, "error": "NotGaussianPreserving", "message": message, "witness": witness}
-    running = () if flow.chain is None else flow.chain.running
-    return {
-        "closed": True,
-        "mean_rhs": str(found.mean_rhs),
-        "cov_rhs": str(found.cov_rhs),
-        "mean_rhs_latex": latex(found.mean_rhs),
-        "cov_rhs_latex": latex(found.cov_rhs),
-        "running_sums": {symbol.name: str(part) for symbol, part in running},
-    }
-
-
 def _shape(symbol: Any, statement: Statement) -> list[str]:
     heads = [statement.stacked[symbol.name]] if symbol.name in statement.stacked else []
     return [str(size) for size in (*heads, *getattr(symbol, "shape", ()))]
 
 
 def _print_overview(
-    out: Console, target: Target, found: Derivation | Refutation, checked: list[tuple[Step, Checked]]
+    out: Console, target: Target, found: Argument, checked: list[tuple[Step, Checked]]
 ) -> None:
     from rich.markup import escape
+
+    from symflow.cli._findings import print_finding
 
     model = found.model
     product = "A = KᵀQ" if "Q" in model.parameters else "A"
@@ -232,7 +241,7 @@ def _print_overview(
     out.print(escape(f"  v(y)    = {model.value}"))
     out.print(escape(f"  weights   k = {model.kernel}" + _normalised(model.normalise)))
     out.print()
-    _print_finding(out, found)
+    print_finding(out, found)
     rows = table("step", "rule", "checked by")
     for step, seen in checked:
         rows.add_row(escape(plain(step.title)), escape(plain(step.rule)), escape(f"✓ {seen.method}"))
@@ -241,23 +250,6 @@ def _print_overview(
 
 def _normalised(how: str) -> str:
     return {"softmax": ", divided by its integral", "sinkhorn": ", made doubly stochastic"}.get(how, "")
-
-
-def _print_finding(out: Console, found: Any) -> None:
-    from rich.markup import escape
-
-    flow = getattr(found, "flow", None)
-    if flow is None:
-        out.print("[bold]Gaussians are not preserved[/]")
-        out.print(escape(f"  {found.witness}"))
-        return
-    out.print(
-        "[bold]Mean and covariance of a Gaussian law[/]" + (" at every position s" if flow.chain else "")
-    )
-    out.print(escape(f"  alpha' = {found.mean_rhs}"))
-    out.print(escape(f"  Sigma' = {found.cov_rhs}"))
-    for symbol, part in () if flow.chain is None else flow.chain.running:
-        out.print(escape(f"  {symbol.name} = sum over the positions up to s of {part}"))
 
 
 @click.command()

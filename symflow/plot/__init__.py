@@ -1,4 +1,4 @@
-"""Figures of Gaussian flows; every function takes arrays and returns a Matplotlib ``Figure``.
+"""Figures of Gaussian flows and of tokens: functions take arrays and return a Matplotlib ``Figure``.
 
 Nothing here touches Matplotlib's global state: no pyplot, no ``rcParams``.
 """
@@ -10,24 +10,40 @@ from symflow.errors import InputError
 if find_spec("matplotlib") is None:
     raise InputError("figures need Matplotlib, which is not installed; run: pip install 'symflow[plot]'")
 
+from symflow.plot.clusters import CirclePath, staircases
 from symflow.plot.cone import cone
 from symflow.plot.curves import curves
 from symflow.plot.ellipses import ellipses
+from symflow.plot.fits import Points, fits
 from symflow.plot.portrait import Portrait, phase_portrait
 from symflow.plot.ranks import rank_histograms
 from symflow.plot.spectra import eigenvalues, matrix_spectra, spectrum_over_time
+from symflow.plot.sphere import cosine_spectra, polyhedra, sphere_movie
 from symflow.plot.style import CovariancePath, save
+from symflow.plot.tokens import Predicted, beside_prediction, circle_angles, phase_diagram, sphere_frames
 
 __all__ = [
+    "CirclePath",
     "CovariancePath",
+    "Points",
     "Portrait",
+    "Predicted",
+    "beside_prediction",
+    "circle_angles",
     "cone",
+    "cosine_spectra",
     "curves",
     "eigenvalues",
     "ellipses",
+    "fits",
     "matrix_spectra",
+    "phase_diagram",
     "phase_portrait",
+    "polyhedra",
     "rank_histograms",
     "save",
     "spectrum_over_time",
+    "sphere_frames",
+    "sphere_movie",
+    "staircases",
 ]

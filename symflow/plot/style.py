@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -129,10 +131,27 @@ def save(figure: Figure, stem: Path, formats: Iterable[str] = ("svg", "pdf", "pn
     """
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # the layout is settled; no need to solve for it once per format
+    figure.set_facecolor("white")
     written = []
     for kind in formats:
         file = stem.with_name(f"{stem.name}.{kind}")
-        stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-        figure.savefig(file, format=kind, dpi=100 * _PNG_SCALE, metadata=stamp, facecolor="white")
+        figure.set_dpi(100 * _PNG_SCALE)  # the backends of vector graphics change it
+        _WRITERS[kind](figure, file)
         written.append(file)
     return written
+
+
+# ``savefig`` would draw every figure twice; the backends do it once.
+def _write_png(figure: Figure, file: Path) -> None:
+    FigureCanvasAgg(figure).print_png(file)  # type: ignore[no-untyped-call]
+
+
+def _write_svg(figure: Figure, file: Path) -> None:
+    FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None})  # type: ignore[no-untyped-call]
+
+
+def _write_pdf(figure: Figure, file: Path) -> None:
+    FigureCanvasPdf(figure).print_pdf(file, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+
+
+_WRITERS = {"png": _write_png, "svg": _write_svg, "pdf": _write_pdf}

@@ -62,7 +62,8 @@ class Picture:
 class Grid:
     """A table; the last cell of a row is its state where ``judged``.
 
-    ``align`` has a letter for each column; ``tex`` replaces it in LaTeX where columns need a width.
+    ``align`` has a letter for each column; ``tex`` replaces it in LaTeX where columns need a width. With a
+    heading ``folded`` the page shows it on request; ``in_article`` tells whether the article has it.
     """
 
     head: tuple[str, ...]
@@ -71,6 +72,8 @@ class Grid:
     judged: bool = False
     align: str = ""
     tex: str = ""
+    folded: str = ""
+    in_article: bool = True
     kind: ClassVar[str] = "grid"
 
 
@@ -84,10 +87,15 @@ class Code:
 
 @dataclass(frozen=True)
 class Steps:
-    """A derivation, step by step, with what every check saw."""
+    """A derivation, step by step, with what every check saw.
+
+    With a heading ``folded`` the page shows it on request; ``in_article`` tells whether the article has it.
+    """
 
     derivation: Argument
     checked: tuple[tuple[Any, Checked], ...]
+    folded: str = ""
+    in_article: bool = True
     kind: ClassVar[str] = "steps"
 
 

@@ -36,6 +36,7 @@ from symflow.report.formulas import closed_equations
 from symflow.report.positions_section import positions_section
 from symflow.report.regimes import Regime, compare, regimes, remark
 from symflow.report.subjects import Subject
+from symflow.report.tokens.derived import tokens_outcome
 
 Progress = Callable[[str], None]
 CLAIM = "gaussian-preservation"
@@ -61,7 +62,9 @@ def model_section(subject: Subject, out: Path, progress: Progress) -> Outcome:
     judged = verdict_section(model, None, name, out, "proved" if isinstance(found, Derivation) else "refuted")
     progress(f"{name}: long time")
     ran = _long_time(subject, out)
-    parts = [part for part in (derived, judged, ran) if part is not None]
+    progress(f"{name}: tokens")
+    tokens = tokens_outcome(subject)
+    parts = [part for part in (derived, judged, ran, tokens) if part is not None]
     section = Section(
         title=subject.title,
         anchor=name,
@@ -70,7 +73,8 @@ def model_section(subject: Subject, out: Path, progress: Progress) -> Outcome:
         sections=tuple(part.section for part in parts),
     )
     summary = {key: value for part in parts for key, value in part.summary.items()}
-    return Outcome(section, summary, all(part.passed for part in parts), derived.citations)
+    cited = dict.fromkeys(key for part in parts for key in part.citations)
+    return Outcome(section, summary, all(part.passed for part in parts), tuple(cited))
 
 
 def result_blocks(found: Derivation | Refutation) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from symflow.algebra.latex import latex, latex_name
 from symflow.derive.closure import gaussian_closure
 from symflow.derive.derivation import Derivation
+from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.solve import solve
 from symflow.integrate.trajectory import Trajectory
 from symflow.longtime.entry import long_time
@@ -41,6 +42,7 @@ from symflow.report.model_section import Progress, derivation_section, verdict_s
 from symflow.report.positions_section import position_pictures, positions_table
 from symflow.report.regimes import remark
 from symflow.report.theorems import MARGIN, Theorem, theorems
+from symflow.report.tokens.spec import token_spec_sections
 from symflow.spec import Spec
 
 Array = NDArray[np.float64]
@@ -59,7 +61,7 @@ def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
     Parameters
     ----------
     spec : Spec
-        With parameters, initial law and time.
+        With parameters, initial law or tokens, and time.
     out : Path
         Holds the folders ``figures`` and ``certificates``.
     progress : callable
@@ -68,10 +70,12 @@ def spec_sections(spec: Spec, out: Path, progress: Progress) -> list[Outcome]:
     Raises
     ------
     InputError
-        If the spec lacks a section, or its model has no Gaussian closure.
+        If the spec lacks a section, or its model has no equations for what is initial.
     """
-    spec.require("parameters", "time")
-    spec.gaussian()
+    spec.require("parameters", "initial", "time")
+    if not isinstance(spec.initial, Gaussian):
+        progress(f"{spec.name}: tokens")
+        return token_spec_sections(spec, out)
     progress(f"{spec.name}: derivation and verdict")
     model = _model_outcome(spec, out)
     progress(f"{spec.name}: spectra and theorems")

@@ -15,16 +15,23 @@ from symflow.models.registry import attention_models
 
 @dataclass(frozen=True)
 class Subject:
-    """One section: ``anchor`` names its files and its regimes, ``title`` is its heading."""
+    """One section: ``anchor`` names its files and its regimes, ``title`` is its heading.
+
+    ``on_sphere`` is the same mechanism there, where the section speaks about it.
+    """
 
     anchor: str
     title: str
     model: AttentionModel
+    on_sphere: AttentionModel | None = None
 
 
 def subjects() -> tuple[Subject, ...]:
     """Return every subject: closed ones first, the best known one before all."""
-    shipped = [Subject(name, variant.title, variant()) for name, variant in attention_models().items()]
+    shipped = [
+        Subject(name, variant.title, variant(), variant(space="sphere"))
+        for name, variant in attention_models().items()
+    ]
     found = [*shipped, *_composed()]
     closed = {subject.anchor: closure_status(subject.model) == CLOSED for subject in found}
     found.sort(key=lambda subject: (not closed[subject.anchor], subject.anchor != Softmax.name))
@@ -35,9 +42,9 @@ def _composed() -> tuple[Subject, ...]:
     heads, chain, mixture = MultiHead(Softmax()), Masked(Linear(), sink=0.25), Masked(Softmax())
     layer, noise = Softmax(feed_forward=True), Softmax(diffusion="1/10")
     return (
-        Subject(heads.name, heads.title, heads),
-        Subject(chain.name, chain.title, chain),
+        Subject(heads.name, heads.title, heads, MultiHead(Softmax(space="sphere"))),
+        Subject(chain.name, chain.title, chain, Masked(Linear(space="sphere"), sink=0.25)),
         Subject("softmax-layer", f"{layer.title} with a feed-forward layer", layer),
         Subject("softmax-noise", f"{noise.title} with noise", noise),
-        Subject(mixture.name, mixture.title, mixture),
+        Subject(mixture.name, mixture.title, mixture, Masked(Softmax(space="sphere"))),
     )

@@ -15,13 +15,19 @@ from typing import Any
 
 import symflow
 from symflow.errors import InputError
+from symflow.integrate.gaussian import Gaussian
 from symflow.report.background import verifying
-from symflow.report.blocks import BAD, GOOD, Badge, Grid, Outcome, Report, Section, mark
+from symflow.report.blocks import Outcome, Report
 from symflow.report.claims_section import claims_section
 from symflow.report.model_section import model_section
 from symflow.report.render import render_html, render_latex
 from symflow.report.spec_section import spec_sections
 from symflow.report.subjects import subjects
+from symflow.report.tokens.clustering import clustering_outcome
+from symflow.report.tokens.expansions import expansions_outcome
+from symflow.report.tokens.mean_field import mean_field_outcome
+from symflow.report.tokens.separation import separation_outcome
+from symflow.report.verification_section import verification_section
 from symflow.spec import Spec, load_spec
 from symflow.verify import Table
 
@@ -105,22 +111,44 @@ def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:
     with verifying(*asked) as table:
         if spec is None:
             outcomes = {subject.anchor: model_section(subject, folder, say) for subject in subjects()}
+            outcomes |= _on_tokens(folder, say)
         else:
             outcomes = {part.section.anchor: part for part in spec_sections(spec, folder, say)}
         say("verification")
         return _assemble(spec, outcomes, table())
 
 
+def _on_tokens(folder: Path, say: Progress) -> dict[str, Outcome]:
+    """Return the sections on tokens that compare variants, beyond that of each one."""
+    say("tokens: clustering")
+    found = [clustering_outcome(folder, say)]
+    for name, make in (("mean field", mean_field_outcome), ("sums without pairs", expansions_outcome)):
+        say(f"tokens: {name}")
+        found.append(make(folder))
+    say("tokens: stability")
+    found.append(separation_outcome())
+    return {outcome.section.anchor: outcome for outcome in found}
+
+
 #: What the report on all models begins with.
 _LEAD = (
     "For each attention mechanism: the equations of mean and covariance derived from its definition, or the "
-    "proof that there are none; a certified verdict; runs beside the theorems that predict their long time. "
-    "Then every claim, and the verification of the compiled simulator against independent witnesses."
+    "proof that there are none; a certified verdict; runs beside the theorems that predict their long time; "
+    "the system of n tokens on Euclidean space and on the sphere, and how far two solutions can separate. "
+    "Then tokens that cluster, their mean field, sums without pairs, every claim, and the "
+    "verification of the "
+    "compiled simulators against independent witnesses."
 )
 
 
 def _spec_lead(spec: Spec) -> str:
     source = f" with the weights of {spec.origin}" if spec.origin else ""
+    if not isinstance(spec.initial, Gaussian):
+        return (
+            f"{spec.model.title}{source} on tokens: their system, derived step by step, how far two "
+            f"solutions can "
+            "separate, the run, and the verification of the compiled simulator."
+        )
     return (
         f"{spec.model.title}{source}: the equations of mean and covariance, the matrices and which "
         "theorem speaks about them, the integration, and the verification of the compiled simulator."
@@ -132,31 +160,30 @@ def _assemble(spec: Spec | None, outcomes: dict[str, Outcome], table: Table) -> 
     flat = {key: value for part in summaries.values() for key, value in part.items()}
     citations = dict.fromkeys(key for outcome in outcomes.values() for key in outcome.citations)
     return Report(
-        title="Gaussian dynamics of attention" if spec is None else f"Gaussian dynamics of {spec.name}",
+        title=_title(spec),
         lead=_LEAD if spec is None else _spec_lead(spec),
         sections=(
             *(outcome.section for outcome in outcomes.values()),
             *((claims_section(),) if spec is None else ()),
-            _verification(table),
+            verification_section(table),
         ),
-        summary=({"models": summaries} if spec is None else flat) | {"verification": table.to_json()},
+        summary=(_of_all(summaries) if spec is None else flat) | {"verification": table.to_json()},
         passed=table.passed and all(outcome.passed for outcome in outcomes.values()),
         citations=tuple(citations),
     )
 
 
-def _verification(table: Table) -> Section:
-    rows = []
-    for row in table:
-        what = f"{row.quantity}: {row.witness}"
-        numbers = (str(row.points), f"{row.error:.2g}", f"{row.tolerance:.2g}")
-        rows.append((row.model, row.parametrisation or "–", what, *numbers, mark(row.passed)))
-    head = ("model", "given", "what and witness", "points", "error", "bound", "holds")
-    notes = "; ".join(dict.fromkeys(f"{row.witness}: {row.note}" for row in table if row.note))
-    good = sum(row.passed for row in table)
-    badge = Badge("witnesses", f"{good} of {len(table)} agree", GOOD if table.passed else BAD)
-    grid = Grid(head, tuple(rows), f"Units of the error. {notes}.", judged=True, align="lllrrrl")
-    return Section("Verification", "verification", (grid,), (badge,))
+def _title(spec: Spec | None) -> str:
+    if spec is None:
+        return "Gaussian laws and tokens under attention"
+    what = "Gaussian dynamics" if isinstance(spec.initial, Gaussian) else "Tokens"
+    return f"{what} of {spec.name}"
+
+
+def _of_all(summaries: dict[str, Any]) -> dict[str, Any]:
+    """Tell models from what compares them: only the former say whether they are closed."""
+    models = {name: part for name, part in summaries.items() if "closed" in part}
+    return {"models": models, "tokens": {n: part for n, part in summaries.items() if n not in models}}
 
 
 def _require_replaceable(target: Path) -> None:

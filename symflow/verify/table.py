@@ -49,6 +49,7 @@ class Row:
     passed: bool
     worst: str = ""
     note: str = ""
+    on_tokens: bool = False
 
     @classmethod
     def of_errors(
@@ -60,6 +61,7 @@ class Row:
         errors: list[tuple[float, str]],
         tolerance: float,
         note: str,
+        on_tokens: bool = False,
     ) -> Row:
         """Return the row of a comparison from the error at every point and the point's name."""
         error, worst = max(errors, key=lambda pair: (not math.isfinite(pair[0]), pair[0]))
@@ -73,6 +75,7 @@ class Row:
             tolerance=tolerance,
             passed=bool(error <= tolerance),
             worst=worst,
+            on_tokens=on_tokens,
             note=note,
         )
 

@@ -49,6 +49,7 @@ def test_everything_is_drawn_and_nothing_leaves_the_machine(browser, page):
     browser.get("about:blank")
     _requests(browser)  # those of the browser's own start page
     browser.get(page)
+    browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
     boxes = browser.execute_script(
         "return [...document.querySelectorAll('math')].map(m => {"
         "const b = m.getBoundingClientRect(); return [b.width, b.height]})"
@@ -58,7 +59,8 @@ def test_everything_is_drawn_and_nothing_leaves_the_machine(browser, page):
     pictures = browser.execute_script(
         "return [...document.images].map(i => [i.complete, i.naturalWidth, i.getBoundingClientRect().width])"
     )
-    assert len(pictures) == 3 * 7 + 2  # three for each subject, two for the positions of a mask
+    # three for each subject, two for the positions of a mask, eight of tokens
+    assert len(pictures) == 3 * 7 + 2 + 8
     assert all(complete and natural > 0 and shown > 100 for complete, natural, shown in pictures)
     urls = _requests(browser)
     assert page in urls

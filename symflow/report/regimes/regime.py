@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from symflow.report.comparison import Comparison, comparison
 
 Array = NDArray[np.float64]
 
@@ -65,9 +66,7 @@ class Regime:
     starts: tuple[Array, ...]
 
 
-def compare(
-    prediction: Prediction, t: Array, cov: Array, status: str, t_star: float | None
-) -> dict[str, Any]:
+def compare(prediction: Prediction, t: Array, cov: Array, status: str, t_star: float | None) -> Comparison:
     """Return what theorem and run say: quantity, theorem, measured, difference, tolerance, unit, agrees.
 
     Parameters
@@ -83,27 +82,27 @@ def compare(
     if prediction.t_star is not None:
         error = np.inf if t_star is None else abs(t_star / prediction.t_star - 1)
         shown = status if t_star is None else f"{t_star:.9g}"
-        return _row("blow-up time $t^*$", f"{prediction.t_star:.9g}", shown, error, 1e-6, "relative")
+        return comparison("blow-up time $t^*$", f"{prediction.t_star:.9g}", shown, error, 1e-6, "relative")
     if status != "finished":
-        return _row("no blow-up", "global", status, np.inf, 0.0, "")
+        return comparison("no blow-up", "global", status, np.inf, 0.0, "")
     if prediction.at_end is not None:
         error = float(np.abs(cov[-1] - prediction.at_end).max() / np.abs(prediction.at_end).max())
         name = rf"$\operatorname{{tr}}\Sigma({t[-1]:g})$"
         shown, found = f"{np.trace(prediction.at_end):.9g}", f"{np.trace(cov[-1]):.9g}"
-        return _row(name, shown, found, error, 1e-7, "relative, all entries")
+        return comparison(name, shown, found, error, 1e-7, "relative, all entries")
     if prediction.ray is not None:
         wanted = cov[-1, prediction.ray, prediction.ray]
         error = float(np.abs(cov[-1] - wanted * np.diag(np.eye(2)[prediction.ray])).max() / wanted)
         axis = f"axis {prediction.ray + 1}"
-        return _row(
+        return comparison(
             "collapses to", axis, axis if error <= 1e-6 else "elsewhere", error, 1e-6, "share off the axis"
         )
     if prediction.limit is None:  # nothing but existence is predicted, and the run has finished
-        return _row("no blow-up", "global", status, 0.0, 0.0, "")
+        return comparison("no blow-up", "global", status, 0.0, 0.0, "")
     limit = prediction.limit
     error = float(np.abs(cov[-1] - limit).max() / np.trace(cov[0]))
     name = rf"$\operatorname{{tr}}\Sigma$, limit and run to $t = {t[-1]:g}$"
-    return _row(
+    return comparison(
         name,
         f"{np.trace(limit):.9g}",
         f"{np.trace(cov[-1]):.9g}",
@@ -111,15 +110,3 @@ def compare(
         1e-7,
         "relative to the start, all entries",
     )
-
-
-def _row(quantity: str, theorem: str, run: str, error: float, tolerance: float, unit: str) -> dict[str, Any]:
-    return {
-        "quantity": quantity,
-        "theorem": theorem,
-        "measured": run,
-        "difference": float(error),
-        "tolerance": tolerance,
-        "unit": unit,
-        "agrees": bool(error <= tolerance),
-    }

@@ -77,7 +77,7 @@ class System:
         """Return the row of a comparison from the error at every point and the point's name."""
         model = f"{self.model.name}, {_SPACES[self.model.space]}"
         parameters = label(self.model, self.given) or "identities"
-        return Row.of_errors(model, parameters, quantity, witness, errors, tolerance, note)
+        return Row.of_errors(model, parameters, quantity, witness, errors, tolerance, note, True)
 
 
 def velocity(kernel: Kernel, cloud: Cloud) -> Array:

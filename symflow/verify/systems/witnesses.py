@@ -28,7 +28,7 @@ TRAJECTORY_TOLERANCE = 1e-7
 Witness = Callable[[System, int], Row]
 
 #: Numbers of tokens and dimensions on either side of registers, blocks and templates.
-_SHAPES = ((1, 3), (7, 1), (8, 2), (9, 3), (64, 3), (65, 4), (70, 5), (33, 8), (40, 9), (300, 3), (130, 17))
+_SHAPES = ((2, 3), (7, 1), (8, 2), (9, 3), (64, 3), (65, 4), (70, 5), (33, 8), (40, 9), (300, 3), (130, 17))
 
 
 def exact_values(system: System, seed: int) -> Row:
