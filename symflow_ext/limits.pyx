@@ -26,7 +26,7 @@ def multiply_add(long long rounds, double factor=0.5):
 
 
 def powers(exponents, long long rounds):
-    """Return the sum of 2^x of :data:`NUMBERS` exponents between -1000 and 1000, added up ``rounds`` times."""
+    """Return the sum of 2^x of :data:`NUMBERS` numbers between -1000 and 1000, added up ``rounds`` times."""
     cdef Reader read = Reader(exponents, NUMBERS, "exponents")
     cdef double total
     with nogil:
