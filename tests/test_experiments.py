@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="figures are an extra")
+pytest.importorskip("zarr", reason="sweeps are an extra")
 
 FOLDER = Path(__file__).parents[1] / "docs" / "experiments"
 FIGURES = {
@@ -21,6 +22,13 @@ FIGURES = {
     "plot_false_criteria": {"false_criteria_eigenvalues", "false_criteria_cone"},
     "plot_variants": {"variants", "variants_eigenvalues", "masked", "noise"},
     "plot_paper": {"paper_scales", "paper_regions"},
+    "plot_phase_diagrams": {"phase_diagrams"},
+    "plot_metastability": {"metastability", "metastability_counts"},
+    "plot_sphere": {"sphere_frames"},
+    "plot_repulsion": {"repulsion", "repulsion_cosines"},
+    "plot_merge_times": {"merge_times"},
+    "plot_mean_field": {"mean_field_trace", "mean_field_rate"},
+    "plot_instability": {"instability"},
 }
 
 
@@ -47,7 +55,8 @@ def result(tmp_path_factory: Any) -> Callable[[str], dict[str, Any]]:
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_script_runs_and_keeps_its_figures(result: Any, name: str) -> None:
     out = result(name)["__out__"]
-    assert {path.name for path in out.iterdir()} == {f"{figure}.png" for figure in FIGURES[name]}
+    films = {"sphere.gif"} if name == "plot_sphere" else set()
+    assert {path.name for path in out.iterdir()} == {f"{figure}.png" for figure in FIGURES[name]} | films
 
 
 def test_the_limit_ranks_are_those_of_the_theorem(result: Any) -> None:
@@ -132,3 +141,77 @@ def test_what_the_published_scale_changes(result: Any) -> None:
         assert regions[f"{figure}, the authors"] == regions[f"{figure}, the definition"]
     assert "blow-up" in regions["both-softmax, the authors"]
     assert not any("blow-up" in names for title, names in regions.items() if "l2" in title)
+
+
+# ---- tokens
+
+
+def test_phase_diagrams_change_along_the_curve_of_orthonormal_tokens(result: Any) -> None:
+    """In high dimension all pairs meet around the predicted time; on the circle not all of them do."""
+    found = result("plot_phase_diagrams")
+    mean, equation = found["mean"], found["equation"]
+    beta = float(mean.beta[1])
+    predicted = equation.hitting_time(found["LEVEL"], 32, beta=beta)
+    high = mean.sel(d=32, beta=beta)
+    assert high.sel(time=0.8 * predicted, method="nearest") < 0.1
+    assert high.sel(time=1.3 * predicted, method="nearest") > 0.9
+    assert mean.sel(d=2).isel(beta=-1, time=-1) < 0.6
+    assert set(found["found"].status.values.ravel()) == {"finished"}
+    assert max(found["again"].values()) < float(found["error"].max())
+
+
+def test_two_and_three_clusters_last(result: Any) -> None:
+    found = result("plot_metastability")
+    levels = {beta: [level for *_, level in steps] for beta, steps in found["plateaus"].items()}
+    assert levels == {4.0: [3, 2, 1], 9.0: [4, 3, 2]}
+    for path in found["paths"].values():
+        growth = np.diff(path.energy)
+        assert (growth > -1e-8 * path.energy[-1]).all()  # a hundredth of the tolerance of the run
+    late = np.searchsorted(found["output"][1:], 30.0)
+    for beta, typical in ((4.0, 2), (9.0, 3)):
+        assert np.argmax(np.bincount(found["counts"][beta][:, late])) == typical
+
+
+def test_a_film_of_tokens_that_stay_on_the_sphere(result: Any) -> None:
+    from PIL import Image
+
+    found = result("plot_sphere")
+    assert found["drift"] < 1e-12
+    assert (np.diff(found["energy"]) > 0).all()
+    with Image.open(found["__out__"] / "sphere.gif") as film:
+        assert film.n_frames == found["PICTURES"]
+    assert found["seen"].count[0] > 100
+    assert found["seen"].count[-1] <= 4
+
+
+def test_repelling_tokens_end_as_polyhedra(result: Any) -> None:
+    found = result("plot_repulsion")
+    values = {"antipodal pair": [-1], "simplex": [-1 / 3], "octahedron": [-1, 0]}
+    values["icosahedron"] = [-1, -(5**-0.5), 5**-0.5]
+    for name, (reached, exact) in found["spectra"].items():
+        # energies agree to rounding, and cosines to its square root
+        np.testing.assert_allclose(reached, exact, atol=1e-7)
+        np.testing.assert_allclose(np.unique(exact.round(9)), values[name], atol=1e-9)
+        assert found["arrived"][name] > 0.5
+
+
+def test_clusters_last_exponentially_long(result: Any) -> None:
+    found = result("plot_merge_times")
+    assert found["deviation"] < 1e-5
+    for limit, exponent in found["exponents"].items():
+        assert exponent == pytest.approx(limit, abs=0.06)  # the next term of Laplace's method is 1/β² here
+    assert found["exponent"] - 2 * found["uncertainty"] > 1.0
+    assert found["exponent"] + 2 * found["uncertainty"] < 2.5
+
+
+def test_moments_converge_like_one_over_the_root_of_n(result: Any) -> None:
+    found = result("plot_mean_field")
+    assert max(found["spread"]) < 0.25
+    for rate, error in found["rates"].values():
+        assert error < 0.06
+        assert rate == pytest.approx(-0.5, abs=4 * error)
+
+
+def test_ripples_grow_at_the_derived_rates(result: Any) -> None:
+    """What is left is the second order of the ripple, 1e-6 times e³."""
+    assert max(result("plot_instability")["deviations"].values()) < 2e-5

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -36,6 +40,56 @@ def keep(figure: Any, options: argparse.Namespace, name: str) -> None:
 def example(name: str) -> Any:
     """Read ``examples/NAME.toml``."""
     return load_spec(EXAMPLES / f"{name}.toml")
+
+
+def swept(name: str, options: argparse.Namespace, small: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Run the sweep of ``examples/sweeps/NAME.toml``, and at small size with what ``small`` changes.
+
+    At paper size the store lies in the folder of ``--out``: what was interrupted goes on there.
+    """
+    spec = example(f"sweeps/{name}")
+    data = {**spec.data}
+    if options.size == "small":
+        for section, changes in small.items():
+            data[section] = {**data[section], **changes}
+    if options.size == "paper" and options.out is not None:
+        return symflow.sweep(data, options.out / f"{name}.zarr", progress=Remaining()).load()
+    with TemporaryDirectory() as folder:
+        return symflow.sweep(data, Path(folder) / f"{name}.zarr", progress=Remaining()).load()
+
+
+class Remaining:
+    """Progress of long work on the standard error stream, with the time that is left."""
+
+    def __init__(self) -> None:
+        self._start, self._first, self._last = time.perf_counter(), -1, 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take note that ``done`` of ``total`` have ended; one line in five seconds."""
+        if self._first < 0:
+            self._first = done
+        passed, fresh = time.perf_counter() - self._start, done - self._first
+        if passed < 5 or fresh == 0 or (passed < self._last + 5 and done < total):
+            return
+        self._last = passed
+        left = passed / fresh * (total - done)
+        print(f"{done} of {total} runs, {left:.0f} s left", file=sys.stderr, flush=True)
+
+
+def slope(x: Any, y: Any, error: Any = None) -> tuple[float, float, float]:
+    """Return slope, its standard error, and intercept of the straight line through points.
+
+    Parameters
+    ----------
+    x, y : ndarray, (P,)
+        At least three points.
+    error : ndarray, (P,), optional
+        Standard errors of y; where they are left out, the scatter about the line stands for them.
+    """
+    weights = None if error is None else 1 / np.asarray(error)
+    scaled = "unscaled" if error is not None else True
+    line, spread = np.polyfit(x, y, 1, w=weights, cov=scaled)
+    return float(line[0]), float(np.sqrt(spread[0, 0])), float(line[1])
 
 
 def spectrum(factor: Any) -> Any:

@@ -20,7 +20,7 @@ from symflow.plot.ranks import rank_histograms
 from symflow.plot.spectra import eigenvalues, matrix_spectra, spectrum_over_time
 from symflow.plot.sphere import cosine_spectra, polyhedra, sphere_movie
 from symflow.plot.style import CovariancePath, save
-from symflow.plot.tokens import Predicted, beside_prediction, circle_angles, phase_diagram, sphere_frames
+from symflow.plot.tokens import Predicted, beside_prediction, phase_diagram
 
 __all__ = [
     "CirclePath",
@@ -29,7 +29,6 @@ __all__ = [
     "Portrait",
     "Predicted",
     "beside_prediction",
-    "circle_angles",
     "cone",
     "cosine_spectra",
     "curves",
@@ -43,7 +42,6 @@ __all__ = [
     "rank_histograms",
     "save",
     "spectrum_over_time",
-    "sphere_frames",
     "sphere_movie",
     "staircases",
 ]
