@@ -11,12 +11,13 @@ import numpy as np
 from measure import example, keep, read_options
 
 import symflow
-from symflow.plot import sphere_frames, sphere_movie
+from symflow.plot import polyhedra, sphere_movie
 
 OPTIONS = read_options()
 PICTURES = 160 if OPTIONS.size == "paper" else 20
 spec = example("sphere-clusters")
-moments = np.array([0.0, 2.0, 3.0, 5.0, 10.0, 40.0])
+moments = np.array([0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0])
+UNJOINED = 2.0  # a cosine that no two tokens have: no lines between them
 
 # %%
 # The run
@@ -36,8 +37,8 @@ print(f"{run}; | |x| - 1 | ≤ {drift:.1e}; smallest growth of the energy {np.di
 # --------
 
 place = np.searchsorted(run.t, moments)
-print(dict(zip(moments.tolist(), seen.count[place].tolist(), strict=True)))
-frames_figure = sphere_frames(run.t[place], run.x[place])
+titles = [f"$t = {t:g}$, {k} clusters" for t, k in zip(moments, seen.count[place], strict=True)]
+frames_figure = polyhedra({title: (run.x[i], UNJOINED) for title, i in zip(titles, place, strict=True)})
 keep(frames_figure, OPTIONS, "sphere_frames")
 
 # %%
