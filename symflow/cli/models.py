@@ -235,7 +235,7 @@ def _print_overview(
     product = "A = KᵀQ" if "Q" in model.parameters else "A"
     given = ", ".join(product if s.name == "A" else s.name for s in found.statement.parameters)
     source = f"  ({model.reference})" if model.reference else ""
-    out.print(f"[bold]{escape(model.title)}[/] given {given}{source}")
+    out.print(f"[bold]{escape(model.title)}[/]{f' given {given}' if given else ''}{source}")
     score = model.score if model.scale == 1 else f"{model.scale} · ({model.score})"
     out.print(escape(f"  s(x, y) = {score}"))
     out.print(escape(f"  v(y)    = {model.value}"))
