@@ -1,4 +1,4 @@
-"""Tokens: angles on the circle, frames of the sphere, numbers beside predictions, diagrams of phases."""
+"""Numbers of tokens beside predictions, and diagrams of phases."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle
 
 from symflow.errors import InputError
-from symflow.plot.style import FAINT, INK, MUTED, Array, colour, label, legend, new_figure, tidy
-
-_SPHERE_SIZE = 2.1  #: of one frame, in inches
-_BEHIND = 0.22  #: opacity of tokens on the far side
+from symflow.plot.style import MUTED, Array, colour, label, legend, new_figure, tidy
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,122 +27,6 @@ class Predicted:
     label: str
     curve: tuple[Array, Array]
     points: tuple[Array, ...] = ()
-
-
-def circle_angles(panels: Mapping[str, tuple[Array, Array, Array]]) -> Figure:
-    """Draw tokens of the circle by their angles over logarithmic time, above how many clusters they form.
-
-    Parameters
-    ----------
-    panels : mapping of str to (ndarray (T,), ndarray (T, n, 2), ndarray (T,))
-        Title of a panel to positive times, tokens, and number of clusters.
-
-    Raises
-    ------
-    InputError
-        If tokens do not lie in the plane.
-    """
-    _require(panels, 2)
-    figure = new_figure(4.2 * len(panels), 4.2)
-    grid = figure.subplots(2, len(panels), squeeze=False, sharex="col", height_ratios=(3, 1))
-    for (upper, lower), (name, (t, x, count)) in zip(grid.T, panels.items(), strict=True):
-        _angles(upper, t, x)
-        upper.set_title(name, fontsize=10)
-        lower.step(t, count, where="post", color=INK, linewidth=1.3)
-        lower.set_yscale("log", base=2)
-        lower.set_yticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
-        lower.minorticks_off()
-        lower.set_xscale("log")
-        lower.set_xlim(t[0], t[-1])
-        lower.set_xlabel("$t$")
-        for axes in (upper, lower):
-            tidy(axes)
-    for axes, text in ((grid[0, 0], "angle"), (grid[1, 0], "clusters")):
-        axes.set_ylabel(text)
-        label(axes.yaxis.label)
-    return figure
-
-
-def _angles(axes: Any, t: Array, x: Array) -> None:
-    angles = np.arctan2(x[..., 1], x[..., 0])
-    jumps = np.abs(np.diff(angles, axis=0)) > np.pi  # the angle passes ±π: no line across the panel
-    shown = np.where(np.vstack([np.zeros((1, x.shape[1]), bool), jumps]), np.nan, angles)
-    order = np.argsort(angles[0])
-    for place, token in enumerate(order):
-        ink = _wheel(place / len(order))
-        axes.plot(t, shown[:, token], color=ink, linewidth=0.9, alpha=0.9)
-    axes.set_yticks([-np.pi, 0.0, np.pi], [r"$-\pi$", "$0$", r"$\pi$"])
-    axes.set_ylim(-np.pi, np.pi)
-
-
-def _wheel(share: float) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps["twilight_shifted"](0.12 + 0.76 * share)
-
-
-def sphere_frames(t: Array, x: Array, title: str = "") -> Figure:
-    """Draw tokens of S² at some times, seen from one side; those on the far side are pale.
-
-    Parameters
-    ----------
-    t : ndarray, (T,)
-    x : ndarray, (T, n, 3)
-    title : str
-
-    Raises
-    ------
-    InputError
-        If tokens do not lie in space.
-    """
-    _require({title: (t, x)}, 3)
-    figure = new_figure(_SPHERE_SIZE * len(t), _SPHERE_SIZE + 0.3 + (0.3 if title else 0.0))
-    for axes, time, tokens in zip(figure.subplots(1, len(t), squeeze=False)[0], t, x, strict=True):
-        axes.add_patch(Circle((0.0, 0.0), 1.0, facecolor="#f4f6f9", edgecolor=MUTED, linewidth=0.8))
-        _graticule(axes)
-        right, up, towards = _view(tokens)
-        back = towards < 0
-        axes.scatter(right[back], up[back], s=16, color=colour(0), alpha=_BEHIND, linewidths=0)
-        axes.scatter(right[~back], up[~back], s=22, color=colour(0), edgecolors="white", linewidths=0.5)
-        axes.set_xlim(-1.06, 1.06)
-        axes.set_ylim(-1.06, 1.06)
-        axes.set_aspect("equal")
-        axes.set_axis_off()
-        label(axes.set_title(f"$t = {_in_tex(float(time))}$", fontsize=10))
-    if title:
-        label(figure.suptitle(title, fontsize=11))
-    return figure
-
-
-def _in_tex(number: float) -> str:
-    mantissa, e, exponent = f"{number:.3g}".partition("e")
-    if not e:
-        return mantissa
-    power = f"10^{{{int(exponent)}}}"
-    return power if mantissa == "1" else rf"{mantissa} \cdot {power}"
-
-
-def _view(points: Array) -> tuple[Array, Array, Array]:
-    """Return coordinates to the right, up, and towards the reader, from a little above the equator."""
-    tilt = np.deg2rad(22.0)
-    x, y, z = np.moveaxis(points, -1, 0)
-    return x, np.cos(tilt) * z + np.sin(tilt) * y, np.cos(tilt) * -y + np.sin(tilt) * z
-
-
-def _graticule(axes: Any) -> None:
-    turn = np.linspace(0.0, 2 * np.pi, 121)
-    circles = [
-        np.stack([np.cos(h) * np.cos(turn), np.cos(h) * np.sin(turn), np.full_like(turn, np.sin(h))], axis=-1)
-        for h in np.deg2rad([-60, -30, 0, 30, 60])
-    ]
-    circles += [
-        np.stack([np.cos(a) * np.cos(turn), np.sin(a) * np.cos(turn), np.sin(turn)], axis=-1)
-        for a in np.deg2rad([0, 45, 90, 135])
-    ]
-    for circle in circles:
-        right, up, towards = _view(circle)
-        front = np.where(towards >= 0, right, np.nan)
-        axes.plot(front, up, color=FAINT, linewidth=0.7)
 
 
 def beside_prediction(
@@ -270,11 +149,3 @@ def phase_diagram(
     label(bar.ax.yaxis.label)
     bar.outline.set_visible(False)
     return figure
-
-
-def _require(panels: Mapping[str, tuple[Array, ...]], dim: int) -> None:
-    if not panels:
-        raise InputError("panels: at least one panel is needed")
-    for name, (t, x, *_) in panels.items():
-        if x.ndim != 3 or x.shape[::2] != (len(t), dim):
-            raise InputError(f"panels[{name!r}]: tokens have shape {x.shape}; needed ({len(t)}, n, {dim})")

@@ -51,7 +51,7 @@ def _every_row(rows: Sequence[Row], folded: str, in_article: bool = True) -> Gri
         numbers = (str(row.points), f"{row.error:.2g}", f"{row.tolerance:.2g}")
         cells.append((row.model, row.parametrisation or "–", what, *numbers, mark(row.passed)))
     notes = "; ".join(dict.fromkeys(f"{row.witness}: {row.note}" for row in rows if row.note))
-    caption = f"Units of the error. {notes}."
+    caption = f"Units of the error. {notes}." if notes else ""
     return Grid(
         _HEAD, tuple(cells), caption, judged=True, align="lllrrrl", folded=folded, in_article=in_article
     )

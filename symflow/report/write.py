@@ -176,8 +176,9 @@ def _assemble(spec: Spec | None, outcomes: dict[str, Outcome], table: Table) -> 
 def _title(spec: Spec | None) -> str:
     if spec is None:
         return "Gaussian laws and tokens under attention"
-    what = "Gaussian dynamics" if isinstance(spec.initial, Gaussian) else "Tokens"
-    return f"{what} of {spec.name}"
+    return (
+        f"Gaussian dynamics of {spec.name}" if isinstance(spec.initial, Gaussian) else f"Tokens: {spec.name}"
+    )
 
 
 def _of_all(summaries: dict[str, Any]) -> dict[str, Any]:

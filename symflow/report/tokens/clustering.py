@@ -27,7 +27,7 @@ from symflow.integrate.tokens.trajectory import TokenTrajectory
 from symflow.models.attention.model import AttentionModel
 from symflow.models.attention.softmax import Softmax
 from symflow.models.attention.unnormalised import Unnormalised
-from symflow.plot import Predicted, beside_prediction, circle_angles, save, sphere_frames
+from symflow.plot import CirclePath, Predicted, beside_prediction, polyhedra, save, staircases
 from symflow.report.blocks import Display, Grid, Outcome, Paragraph, Picture, Section
 from symflow.report.comparison import (
     Comparison,
@@ -50,6 +50,8 @@ VARIANTS: dict[str, type[AttentionModel]] = {"SA": Softmax, "USA": Unnormalised}
 _SEED = 20231215
 _LEVELS = (0.5, 0.9, 0.999)
 _COUNT = 32
+#: A cosine that no two tokens have: no line joins them in a figure.
+UNJOINED = 2.0
 
 
 def clustering_outcome(out: Path, say: Callable[[str], None]) -> Outcome:
@@ -217,6 +219,12 @@ class _Run:
     merges: Array
     growth: EnergyGrowth
 
+    @property
+    def path(self) -> CirclePath:
+        """The run on the circle after its start, for a figure."""
+        track = self.track
+        return CirclePath(track.t[1:], track.x[1:], track.energy(self.beta)[1:], self.count[1:])
+
 
 def _runs_part(out: Path) -> Part:
     """Uniform starts: clusters over time, and the growth of the energy."""
@@ -306,17 +314,17 @@ def _staircases(runs: Sequence[_Run]) -> Grid:
 
 def _run_pictures(runs: Sequence[_Run], out: Path) -> list[Picture]:
     folder = out / "figures"
-    circle = {run.name: (run.track.t[1:], run.track.x[1:], run.count[1:].astype(float)) for run in runs[:2]}
-    save(circle_angles(circle), folder / "circle")
+    save(staircases({run.name: run.path for run in runs[:2]}), folder / "circle")
     space = runs[2].track
     chosen = [int(np.searchsorted(space.t, time)) for time in (0.0, 2.0, 5.0, 50.0)] + [len(space.t) - 1]
-    save(sphere_frames(space.t[chosen], space.x[chosen]), folder / "sphere")
+    frames = {f"$t = {in_tex(float(space.t[k]), 3)}$": (space.x[k], UNJOINED) for k in chosen}
+    save(polyhedra(frames, columns=len(frames)), folder / "sphere")
     save(_energy_figure(runs), folder / "energy")
     return [
         Picture(
             "circle",
-            r"Angles of 32 tokens on the circle over logarithmic time, above the number of clusters. Colours "
-            r"follow the order at the start.",
+            r"Angles of 32 tokens on the circle, the energy $E_\beta$, and the number of clusters, over "
+            r"logarithmic time.",
         ),
         Picture("sphere", r"64 tokens on $S^2$ under SA with $\beta = 9$; tokens on the far side are pale."),
         Picture(

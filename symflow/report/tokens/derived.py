@@ -46,7 +46,7 @@ def system_blocks(found: TokenDerivation) -> tuple[list[Any], tuple[int, int]]:
     result = system_step(found)
     folded = f"The system {where}, step by step, with what every check saw"
     blocks = [
-        Paragraph(rf"\textbf{{Tokens {where}.}} {result.statement}"),
+        Paragraph(rf"\textbf{{Tokens}} {where}. {result.statement}"),
         Display(displayed(result.formulas)),
         Steps(found, checked, folded, in_article=found.flow.space == "euclidean"),
     ]
@@ -72,7 +72,7 @@ def stability_blocks(
         r"by at most $\Lambda_x$ per unit of length of the token and $\Lambda_\mu$ per unit of $W_1$ of the "
         r"law, in spectral norms. While the support stays in the ball of radius $R(t)$, $\dot R = B(R)$, two "
         r"solutions separate by at most the factor $\exp\int_0^t(\Lambda_x+\Lambda_\mu)(R(s))\,ds$ in every "
-        r"$W_p$."
+        r"$W_p$; on the sphere $R = 1$."
     )
     constants = [("B", found.speed), (r"\Lambda_x", found.query), (r"\Lambda_\mu", found.law)]
     blocks = [

@@ -16,9 +16,17 @@ from symflow.energies import Interaction
 from symflow.errors import InputError
 from symflow.integrate.solve import solve
 from symflow.integrate.tokens.trajectory import TokenTrajectory
-from symflow.plot import circle_angles, curves, save, sphere_frames
+from symflow.plot import CirclePath, curves, polyhedra, save, staircases
 from symflow.report.blocks import BAD, GOOD, PLAIN, Badge, Grid, Outcome, Paragraph, Picture, Section, state
-from symflow.report.comparison import Comparison, agreement_badge, at_most, comparison, comparison_grid
+from symflow.report.comparison import (
+    Comparison,
+    agreement_badge,
+    at_most,
+    comparison,
+    comparison_grid,
+    in_tex,
+)
+from symflow.report.tokens.clustering import UNJOINED
 from symflow.report.tokens.derived import cited_by, stability_blocks, system_blocks
 from symflow.spec import Spec
 
@@ -142,12 +150,15 @@ def _pictures(run: TokenTrajectory, out: Path) -> list[Picture]:
     pictures = []
     later = run.t > 0
     if run.space == "sphere" and run.dim == 2 and later.sum() > 1:
-        panel = (run.t[later], run.x[later], found.count[later].astype(float))
-        save(circle_angles({"": panel}), folder / "angles")
-        pictures.append(Picture("angles", "Angles of the tokens, above the number of clusters.", "narrow"))
+        energy = run.energy(Interaction(1.0))
+        path = CirclePath(run.t[later], run.x[later], energy[later], found.count[later])
+        save(staircases({"": path}), folder / "angles")
+        said = "Angles of the tokens, the energy $E_1$, and the number of clusters."
+        pictures.append(Picture("angles", said, "narrow"))
     if run.space == "sphere" and run.dim == 3:
         chosen = np.unique(np.linspace(0, len(run.t) - 1, _FRAMES).round().astype(int))
-        save(sphere_frames(run.t[chosen], run.x[chosen]), folder / "sphere")
+        frames = {f"$t = {in_tex(float(run.t[k]), 3)}$": (run.x[k], UNJOINED) for k in chosen}
+        save(polyhedra(frames, columns=len(frames)), folder / "sphere")
         pictures.append(Picture("sphere", "Tokens on the sphere; those on the far side are pale."))
     if len(run.t) > 1:
         save(curves(_measures(run, found.count), "", scale="linear", shared=False), folder / "measures")
