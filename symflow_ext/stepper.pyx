@@ -9,6 +9,7 @@ Hairer, Norsett, Wanner, *Solving Ordinary Differential Equations I* (1993), II.
 II.5 (the error estimate of DOP853), II.6 (dense output).
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport HUGE_VAL, fabs, fmax, fmin, isfinite, nextafter, pow, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -41,6 +42,19 @@ cdef int BLOW_UP_STREAK = 2
 cdef double BLOW_UP_STEPS = 4.0
 # Looking at the clock takes as long as a tenth of a small step.
 cdef ptrdiff_t CLOCK_SIZE = 256, CLOCK_STEPS = 8
+
+
+# One evaluation of so many numbers may take seconds: Ctrl-C does not wait for the end of a step.
+cdef ptrdiff_t SIGNAL_SIZE = 4096
+
+ctypedef int (*looker)() noexcept nogil
+cdef looker LOOK = <looker>_look
+
+
+cdef int _look() except 3 with gil:
+    """Handle signals; the exception of one stays pending and travels up as the status SYMFLOW_RAISED."""
+    PyErr_CheckSignals()
+    return SYMFLOW_OK
 
 
 cdef double _now() noexcept nogil:
@@ -186,8 +200,12 @@ cdef class Stepper:
     # ------------------------------------------------------------------------------------------- one step
 
     cdef int _evaluate(self, double t, const double *y, double *dy) noexcept nogil:
+        cdef int code
         self.nfev += 1
-        return self._rhs(t, y, dy, self._call)
+        code = self._rhs(t, y, dy, self._call)
+        if code == SYMFLOW_OK and self._n >= SIGNAL_SIZE:
+            code = LOOK()
+        return code
 
     cdef int _start(self) noexcept nogil:
         """First slope and first step size."""

@@ -130,7 +130,7 @@ class Kernel:
         ------
         InputError
             If a name is unknown or missing, a shape does not fit, a token is not finite, or zero on the
-            sphere, or the normaliser diverges.
+            sphere, or the normaliser diverges, or a velocity is no floating-point number.
         NotGaussianPreserving
             If mean and covariance are given, and the model has no system of them.
         NotConverged
@@ -155,14 +155,16 @@ class Kernel:
     def _velocity(self, t: float, tokens: Any, params: dict[str, Any]) -> FloatArray:
         from symflow.codegen.calls import bind, evaluate, unpack
         from symflow.codegen.sizes import infer
-        from symflow.codegen.values import tokens_of
+        from symflow.codegen.values import require_finite, tokens_of
 
         x = tokens_of(tokens, self._model.space)
         form, values = self.bound(self._with_weights(params, len(x)), "tokens")
         entry = form.interface.entry("tokens")
         dims = infer(entry, form.interface, values, {entry.inputs[0].name: x})
         call = bind(form, entry.name, dims, values)
-        return unpack(entry, dims, evaluate(call, t, x.ravel()))[0]
+        found = unpack(entry, dims, evaluate(call, t, x.ravel()))[0]
+        require_finite(found, self._model.name)
+        return found
 
     def rhs(
         self, params: Mapping[str, Any], entry: str = "moments", dims: Mapping[str, int] | None = None

@@ -110,7 +110,7 @@ def from_length(
             f"sizes {', '.join(unknown)} of {interface.name} are not determined by its parameters; "
             f"pass dims={{{unknown[0]!r}: …}}"
         )
-    for candidate in range(length + 1) if unknown else (0,):
+    for candidate in range(1, length + 1) if unknown else (0,):
         table = {n: candidate if n in unknown else sizes[n] for n in entry.dimensions}
         if sum(_extent(slot, table) for slot in entry.inputs) == length:
             return tuple(table[name] for name in entry.dimensions)

@@ -71,6 +71,22 @@ def tokens_of(value: Any, space: str) -> FloatArray:
     return found
 
 
+def require_finite(velocities: FloatArray, model: str) -> None:
+    """Refuse velocities (n, d) that no number can hold.
+
+    Raises
+    ------
+    InputError
+        Naming the first token with one.
+    """
+    finite = np.isfinite(velocities).all(axis=1)
+    if not finite.all():
+        raise InputError(
+            f"the velocity of token {int(np.argmin(finite))} is not finite: a weight of {model} leaves the range "
+            "of floating-point numbers or its score is not defined there; reduce beta, or rescale the tokens"
+        )
+
+
 def parameters(
     interface: Interface, params: Mapping[str, Any], zero: Iterable[str], model: Any
 ) -> dict[str, FloatArray]:

@@ -424,3 +424,9 @@ def test_an_ensemble_knows_how_its_members_ended(tmp_path: Path) -> None:
     loaded = symflow.Ensemble.load(runs.save(tmp_path / "runs"))
     assert np.array_equal(loaded.x, runs.x, equal_nan=True)
     assert loaded.member(0).status == "blow-up"
+
+
+def test_a_velocity_that_no_number_holds_is_refused() -> None:
+    """A085: weights e^{800} that are not normalised are no silent infinity."""
+    with pytest.raises(InputError, match="velocity of token 0 is not finite"):
+        symflow.compile(Unnormalised(space="sphere", beta=800))(0.0, sphere(3, 3))
