@@ -82,8 +82,8 @@ def require_finite(velocities: FloatArray, model: str) -> None:
     finite = np.isfinite(velocities).all(axis=1)
     if not finite.all():
         raise InputError(
-            f"the velocity of token {int(np.argmin(finite))} is not finite: a weight of {model} leaves the range "
-            "of floating-point numbers or its score is not defined there; reduce beta, or rescale the tokens"
+            f"the velocity of token {int(np.argmin(finite))} is not finite: a weight of {model} leaves the "
+            "range of floating-point numbers or its score is not defined there; reduce beta, or rescale tokens"
         )
 
 
