@@ -83,7 +83,7 @@ def require_finite(velocities: FloatArray, model: str) -> None:
     if not finite.all():
         raise InputError(
             f"the velocity of token {int(np.argmin(finite))} is not finite: a weight of {model} leaves the "
-            "range of floating-point numbers or its score is not defined there; reduce beta, or rescale tokens"
+            "range of floating-point numbers, or its score is not defined there; reduce beta or rescale x"
         )
 
 
