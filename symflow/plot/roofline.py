@@ -53,13 +53,19 @@ def roofline(
     everywhere = [intensity for pairs in points.values() for intensity, _ in pairs]
     if not everywhere:
         raise InputError("points: at least one program with a case is needed")
-    figure = new_figure(5.6, 4.0)
+    figure = new_figure(7.0, 4.0)
     axes = figure.subplots()
     ridge = speed / bandwidth
     x = np.geomspace(min(*everywhere, ridge) / _DECADE, max(*everywhere, ridge) * _DECADE, 200)
     axes.loglog(x, np.minimum(speed, bandwidth * x), color=INK, linewidth=1.2)
     if products is not None:
         axes.axhline(products, color=INK, linewidth=0.8, linestyle="dashed")
+        products_say = f"{products / 1e9:.3g} Gop/s in products"
+        label(
+            axes.annotate(
+                products_say, (x[-1], products), (0, -10), textcoords="offset points", fontsize=8, ha="right"
+            )
+        )
     roofs = {
         f"{speed / 1e9:.3g} Gop/s": ((x[-1], speed), (0, 4), "right"),
         f"{bandwidth / 1e9:.3g} GB/s": ((x[0], bandwidth * x[0]), (8, -3), "left"),
@@ -75,5 +81,5 @@ def roofline(
     axes.set_xlabel("operations per byte")
     axes.set_ylabel("operations per second")
     tidy(axes)
-    legend(axes, loc="lower right")
+    legend(axes, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # points may lie anywhere under the roofs
     return figure
