@@ -6,7 +6,7 @@ Tokens drawn from a Gaussian law, against the Gaussian equations: their mean and
 and how fast the difference decays with n. Started at the law itself the difference is that of the starts, of
 order :math:`n^{-1/2}`; started at the moments of the very sample it is smaller, and of the same order.
 
-``python docs/experiments/plot_mean_field.py --size paper`` goes to n = 3200.
+``python docs/experiments/plot_mean_field.py --size paper`` goes to n = 1600.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from symflow.plot import Points, curves, fits
 
 OPTIONS = read_options()
 PAPER = OPTIONS.size == "paper"
-COUNTS = 50 * 2 ** np.arange(7 if PAPER else 4)
+COUNTS = 50 * 2 ** np.arange(6 if PAPER else 4)
 REPLICATES = 200
 spec = example("gaussian-tokens")
 A, V, times = spec.parameters["A"], spec.parameters["V"], spec.t_eval
