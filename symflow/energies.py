@@ -203,7 +203,7 @@ class Exponential(Energy):
         return log - math.log(2.0), np.asarray(total)
 
     def score_bound(self, x: Array) -> float:
-        """Return |KᵀQ| times the largest squared length of a token."""
+        """Return the norm of KᵀQ times the largest squared length of a token."""
         return float(np.linalg.norm(self.K.T @ self.Q, 2)) * _largest_square(x)
 
     def _times(self, x: Array, matrix: Array, name: str) -> Array:
@@ -260,7 +260,7 @@ class Interaction(Energy):
         return _scaled_sums(self.beta * x, x, x)
 
     def score_bound(self, x: Array) -> float:
-        """Return |β| times the largest squared length of a token."""
+        """Return the modulus of β times the largest squared length of a token."""
         return abs(self.beta) * _largest_square(x)
 
     def __repr__(self) -> str:
@@ -332,7 +332,7 @@ class Dissipation(Energy):
         return log, -self.beta * sums
 
     def score_bound(self, x: Array) -> float:
-        """Return |β| times the largest squared length of a token."""
+        """Return the modulus of β times the largest squared length of a token."""
         return abs(self.beta) * _largest_square(x)
 
     def __repr__(self) -> str:

