@@ -115,7 +115,7 @@ def make_plan(spec: Spec) -> Plan:
         _refuse_varied(statistics, sizes, found)
     except InputError as error:
         raise InputError(f"{spec.name}: {error}") from None
-    along = any(TIME in axes for s in statistics for axes in s.variables().values())
+    along = any(statistic.along for statistic in statistics)
     return Plan(
         cells=cells,
         model=found[0].model.name,

@@ -12,7 +12,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,11 +49,14 @@ class Measured:
         Names of its axes, ``"time"`` first where it is computed along the run.
     compute : callable
         ``compute(run, model, *arguments)``; along the run it returns a row for every time of the run.
+    whole : bool
+        Whether it looks at every output time, though it leaves no row for each.
     """
 
     suffix: str
     axes: tuple[str, ...]
     compute: Callable[..., Any]
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,11 @@ class Statistic:
         """Return the axes of every array, by its name in the store."""
         return {f"{self.name}{part.suffix}": part.axes for part in self.measured}
 
+    @property
+    def along(self) -> bool:
+        """Whether it needs the output times of a run, not only its ends."""
+        return any(part.whole or TIME in part.axes for part in self.measured)
+
     def of(self, run: Trajectory, model: AttentionModel) -> dict[str, Array]:
         """Return every array of a run by its name in the store."""
         return {
@@ -92,8 +100,10 @@ class Statistic:
 _KNOWN: dict[str, dict[str, tuple[Measured, ...]]] = {}
 
 
-def _offer(name: str, kind: str, *parts: tuple[str, tuple[str, ...], Callable[..., Any]]) -> None:
-    _KNOWN.setdefault(name, {})[kind] = tuple(Measured(*part) for part in parts)
+def _offer(
+    name: str, kind: str, *parts: tuple[str, tuple[str, ...], Callable[..., Any]], whole: bool = False
+) -> None:
+    _KNOWN.setdefault(name, {})[kind] = tuple(Measured(*part, whole) for part in parts)
 
 
 def known_statistics() -> dict[str, tuple[str, ...]]:
@@ -183,7 +193,7 @@ def _along_positions(part: Measured) -> Measured:
     if "row" not in part.axes:
         return part
     before = (TIME,) if part.axes[:1] == (TIME,) else ()
-    return Measured(part.suffix, (*before, "position", *part.axes[len(before) :]), part.compute)
+    return replace(part, axes=(*before, "position", *part.axes[len(before) :]))
 
 
 # ---- Gaussian laws
@@ -250,7 +260,7 @@ _offer("mean", TOKENS, ("", (TIME, "row"), lambda run, model: run.x.mean(axis=1)
 _offer("cov", TOKENS, ("", (TIME, "row", "column"), _covariance))
 _offer("cosine_fraction", TOKENS, ("", (TIME,), _fraction))
 _offer("clusters", TOKENS, ("", (TIME,), _cluster_count))
-_offer("merge_time", TOKENS, ("", (), _merge_time))
+_offer("merge_time", TOKENS, ("", (), _merge_time), whole=True)
 _offer("energy", TOKENS, ("", (TIME,), _energy))
 _offer("final", TOKENS, ("_x", ("token", "coordinate"), lambda run, model: run.x[-1]))
 

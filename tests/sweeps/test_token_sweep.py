@@ -62,6 +62,18 @@ def test_every_statistic_is_that_of_the_run(cloud: Any, tmp_path: Path) -> None:
     assert (np.isfinite(found.merge_time) == merged).all()
 
 
+def test_a_merge_time_alone_looks_at_the_whole_run(cloud: Any, tmp_path: Path) -> None:
+    sections = cloud["sweep"]
+    found = {
+        name: symflow.sweep(cloud | {"sweep": sections | {"statistics": names}}, tmp_path / name)
+        for name, names in (("alone", ["merge_time"]), ("both", ["clusters", "merge_time"]))
+    }
+    times = found["alone"].merge_time.values
+    assert np.array_equal(times, found["both"].merge_time.values)
+    assert np.isfinite(times).any()
+    assert (times[np.isfinite(times)] < 20.0).any()  # not only the ends of the run
+
+
 def test_bits_depend_on_nothing_but_the_cell(cloud: Any, content: Any, tmp_path: Path) -> None:
     symflow.sweep(cloud, tmp_path / "one", threads=1)
     with ThreadPoolExecutor(3) as pool:
