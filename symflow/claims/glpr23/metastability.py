@@ -74,7 +74,7 @@ PHASES = Experiment(
     scope="softmax attention on the sphere, Q = K = V = I, 32 uniform tokens: dimension 128 at beta = 1 and "
     "4, dimension 2 at beta = 1 and 9",
     run=_phases,
-    sizes={"starts": 12, "n": 32, "d": 128, "time": 30.0},
+    sizes={"starts": 48, "n": 32, "d": 128, "time": 30.0},
     seed=13,
 )
 
