@@ -38,7 +38,7 @@ typedef struct symflow_linalg {
     int (*sqrtm)(const struct symflow_linalg *la, ptrdiff_t n, double *a, double *work);
     /* e <- the X with rX + Xr = e, the eigenvalues of r right of 0; scratch and status as for sqrtm. */
     int (*sylvester)(const struct symflow_linalg *la, ptrdiff_t n, const double *r, double *e, double *work);
-    /* Run part(0 .. parts - 1, job), in any order and on several threads where some are free. */
+    /* Run part(0 .. parts - 1, job), begun in this order, on several threads where some are free. */
     void (*parallel)(ptrdiff_t parts, void (*part)(ptrdiff_t part, void *job), void *job);
     const struct symflow_tile_products *tiles; /* products of pairs of tokens: symflow_tiles.h */
 } symflow_linalg;

@@ -77,6 +77,14 @@ typedef double symflow_real __attribute__((vector_size(8 * SYMFLOW_LANES)));
 typedef double SYMFLOW_OWN(symflow_loose) __attribute__((vector_size(8 * SYMFLOW_LANES), aligned(8), may_alias));
 typedef long long symflow_mask __attribute__((vector_size(8 * SYMFLOW_LANES)));
 
+static const symflow_mask SYMFLOW_OWN(symflow_counting) =
+#if SYMFLOW_LANES == 8
+    {0, 1, 2, 3, 4, 5, 6, 7};
+#elif SYMFLOW_LANES == 4
+    {0, 1, 2, 3};
+#else
+    {0, 1};
+#endif
 SYMFLOW_INLINE symflow_real symflow_splat(double x) { return x - (symflow_real){0}; }
 SYMFLOW_INLINE symflow_real symflow_load(const double *x) { return *(const SYMFLOW_OWN(symflow_loose) *)x; }
 SYMFLOW_INLINE void symflow_store(double *x, symflow_real v) { *(SYMFLOW_OWN(symflow_loose) *)x = v; }
@@ -152,6 +160,34 @@ SYMFLOW_INLINE double symflow_total(symflow_real x)
 #else
     return x[0] + x[1];
 #endif
+}
+/* Of the groups of 2h lanes of a, then of b, the first half plus the second. */
+SYMFLOW_INLINE symflow_real SYMFLOW_OWN(symflow_fold)(int h, symflow_real a, symflow_real b)
+{
+#if defined(__clang__)
+    symflow_real low, high;
+#define SYMFLOW_OF(k) ((k) < SYMFLOW_LANES ? a[(k)] : b[(k) - SYMFLOW_LANES])
+    _Pragma("GCC unroll 8") for (int lane = 0; lane < SYMFLOW_LANES; ++lane)
+    {
+        const int first = lane / h * 2 * h + lane % h;
+        low[lane] = SYMFLOW_OF(first);
+        high[lane] = SYMFLOW_OF(first + h);
+    }
+#undef SYMFLOW_OF
+    return low + high;
+#else
+    symflow_mask first;
+    _Pragma("GCC unroll 8") for (int lane = 0; lane < SYMFLOW_LANES; ++lane)
+        first[lane] = lane / h * 2 * h + lane % h;
+    return __builtin_shuffle(a, b, first) + __builtin_shuffle(a, b, first + h);
+#endif
+}
+/* The sums over the lanes of as many vectors as there are lanes, in the order of symflow_total; x is overwritten. */
+SYMFLOW_INLINE symflow_real SYMFLOW_OWN(symflow_totals)(symflow_real *x)
+{
+    _Pragma("GCC unroll 3") for (int h = SYMFLOW_LANES / 2; h > 0; h /= 2)
+        _Pragma("GCC unroll 4") for (int k = 0; k < h; ++k) x[k] = SYMFLOW_OWN(symflow_fold)(h, x[2 * k], x[2 * k + 1]);
+    return x[0];
 }
 SYMFLOW_INLINE double symflow_largest(symflow_real x)
 {

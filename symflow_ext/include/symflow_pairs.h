@@ -11,13 +11,16 @@
 #include <stddef.h>
 #include "symflow_abi.h"
 #include "symflow_tiles.h"
+#include "symflow_tournament.h"
 
 enum {
     SYMFLOW_MOST_PAIRINGS = 4,
     SYMFLOW_MOST_NUMBERS = 8,
     SYMFLOW_PAIRS_NARROW = 8,  /* the largest widths that are kept in registers; wider ones go through tiles */
     SYMFLOW_PAIRS_MANY = 128,  /* tokens from which on tiles are faster for widths beyond four, too */
-    SYMFLOW_PAIRS_ALONE = 256, /* tokens from which on threads share the work */
+    SYMFLOW_PAIRS_SHARED = 256,    /* tokens from which on threads share the work: what they hand to each other */
+    SYMFLOW_TILES_SHARED = 384,    /* grows with n, what they do with n^2, and both with the widths; so in tiles */
+    SYMFLOW_PAIRS_KEYS = 256,      /* keys that it sweeps over at a time: they stay in the first cache */
     SYMFLOW_PAIRS_RANGE = 600  /* the exponentials of scores so far apart can be added up as they are */
 };
 
@@ -40,21 +43,27 @@ typedef struct symflow_pairs {
     const symflow_linalg *linalg;
 } symflow_pairs;
 
-/* Tokens in a block of the symmetric template: enough blocks for threads, few enough tokens for a cache. */
-static inline ptrdiff_t symflow_pairs_block(ptrdiff_t n)
+/* Blocks of the symmetric template: a function of n alone, and few, since threads hand the sums of blocks around. */
+static inline ptrdiff_t symflow_pairs_blocks(ptrdiff_t n)
 {
-    ptrdiff_t block = (n / 8 + 7) / 8 * 8;
-    return block < 64 ? 64 : block > 256 ? 256 : block;
+    return n < SYMFLOW_PAIRS_SHARED ? 1 : n < 2048 ? 4 : n < 16384 ? 8 : 16;
+}
+
+/* Whether tiles are faster than rows kept in registers, for widths of which this is the largest. */
+static inline int symflow_pairs_tiled(ptrdiff_t n, ptrdiff_t widest)
+{
+    return widest > SYMFLOW_PAIRS_NARROW || (widest > 4 && n >= SYMFLOW_PAIRS_MANY);
 }
 
 /* Doubles of scratch for a term of so many pairings, of these widths, and of a feature of this width. */
-static inline ptrdiff_t symflow_pairs_work(ptrdiff_t n, ptrdiff_t pitch, int pairings, const ptrdiff_t *widths,
-                                           ptrdiff_t width)
+static inline ptrdiff_t symflow_pairs_work(ptrdiff_t n, ptrdiff_t pitch, int normalise, int pairings,
+                                           const ptrdiff_t *widths, ptrdiff_t width)
 {
-    ptrdiff_t total = width;
-    for (int m = 0; m < pairings; ++m) total += widths[m];
-    const ptrdiff_t narrow = (2 * total + 8) * pitch, tiles = symflow_tiles_work(n, pairings, widths, width);
-    return narrow > tiles ? narrow : tiles;
+    ptrdiff_t widest = width;
+    for (int m = 0; m < pairings; ++m) widest = widths[m] > widest ? widths[m] : widest;
+    if (normalise == SYMFLOW_SINKHORN || symflow_pairs_tiled(n, widest))
+        return symflow_tiles_work(n, pairings, widths, width);
+    return pitch + symflow_tournament_work(symflow_pairs_blocks(n));
 }
 
 #endif

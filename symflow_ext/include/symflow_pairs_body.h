@@ -2,6 +2,7 @@
  *
  * A sweep takes a few queries (rows) through a range of keys, a vector of them at a time. Its row sums stay in
  * registers; where the score is symmetric it also adds to the sums of the keys, so that no pair is met twice.
+ * Row sums of a vector of queries are handed over together: a sweep never waits for numbers that were just stored.
  * Where the exponentials of scores could overflow, or all of a row vanish, the largest score is subtracted: of
  * all pairs, known from a bound or from a search, or of every row. Exponents are powers of two: s/ln 2 - shift.
  * Wide features (tiles) and Sinkhorn's scaling are in files of their own.
@@ -10,13 +11,16 @@
 #define EACH_ROW _Pragma("GCC unroll 8") for (int r = 0; r < SYMFLOW_ROWS; ++r)
 #define EACH(c, count) _Pragma("GCC unroll 4") for (ptrdiff_t c = 0; c < (count); ++c)
 
+/* What left is multiplied by: plain scores become exponents this way. */
+static const double NAME(unit) = SYMFLOW_TERM_PLAIN ? SYMFLOW_PER_LN2 : 1.0;
+
 typedef struct NAME(plan) {
     symflow_pairs *job;
-    const double *left[SYMFLOW_TERM_PAIRINGS];
     double shift, *shifts; /* common to all queries, unless there is one for each */
     int wide;              /* exponents may leave the range of normal numbers */
     ptrdiff_t width; /* of all pairings and the feature, where it is the same and there is code for it; else 0 */
-    ptrdiff_t block, blocks, round;
+    ptrdiff_t blocks, strips;
+    const symflow_linalg *helpers; /* NULL where threads would not help */
 } NAME(plan);
 
 /* Queries i .. i + SYMFLOW_ROWS - 1, each against the keys begin .. end - 1. */
@@ -27,6 +31,11 @@ typedef struct NAME(query) {
     double shift[SYMFLOW_ROWS];
     long long begin[SYMFLOW_ROWS], end[SYMFLOW_ROWS];
     ptrdiff_t inner_begin, inner_end; /* keys of all of them */
+    /* Of the job, again: compilers take every sum that is stored for a change of what the job points to. */
+    ptrdiff_t pitch;
+    const double *right[SYMFLOW_TERM_PAIRINGS], *columns[SYMFLOW_TERM_COLUMNS + 1], *theta, *features;
+    double scalars[SYMFLOW_TERM_SCALARS + 1];
+    double *average, *mass;
 } NAME(query);
 
 SYMFLOW_INLINE void NAME(ask)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t i, int later, NAME(query) *query)
@@ -34,12 +43,20 @@ SYMFLOW_INLINE void NAME(ask)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t i, 
     const symflow_pairs *job = plan->job;
     const ptrdiff_t width = d ? d : job->width;
     query->i = i;
+    query->pitch = job->pitch;
+    query->theta = job->theta;
+    query->features = job->feature;
+    query->average = job->average;
+    query->mass = job->mass;
+    for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) query->right[m] = job->right[m];
+    for (int l = 0; l < SYMFLOW_TERM_COLUMNS; ++l) query->columns[l] = job->columns[l];
+    for (int k = 0; k < SYMFLOW_TERM_SCALARS; ++k) query->scalars[k] = job->scalars[k];
     query->inner_begin = 0;
     query->inner_end = job->n;
     for (int r = 0; r < SYMFLOW_ROWS; ++r) {
         for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
             const ptrdiff_t size = d ? d : job->widths[m];
-            EACH(c, size) query->left[r][m][c] = plan->left[m][c * job->pitch + i + r];
+            EACH(c, size) query->left[r][m][c] = NAME(unit) * job->left[m][c * job->pitch + i + r];
         }
         EACH(c, width) query->feature[r][c] = job->feature[c * job->pitch + i + r];
         for (int l = 0; l < SYMFLOW_TERM_ROWS; ++l) query->numbers[r][l] = job->rows[l][i + r];
@@ -57,15 +74,13 @@ SYMFLOW_INLINE void NAME(ask)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t i, 
 SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *query, ptrdiff_t d, int wide,
                                  ptrdiff_t j, symflow_real *s)
 {
-    const symflow_pairs *job = plan->job;
-    const ptrdiff_t pitch = job->pitch;
     symflow_real u[SYMFLOW_ROWS][SYMFLOW_TERM_PAIRINGS];
     for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
-        const ptrdiff_t size = d ? d : job->widths[m];
+        const ptrdiff_t size = d ? d : plan->job->widths[m];
         EACH_ROW u[r][m] = SYMFLOW_TERM_PLAIN && !wide ? symflow_splat(-query->shift[r]) : (symflow_real){0};
         EACH(c, size)
         {
-            symflow_real y = symflow_load(job->right[m] + c * pitch + j);
+            symflow_real y = symflow_load(query->right[m] + c * query->pitch + j);
             if (SYMFLOW_TERM_DIFFERENCE(m))
                 EACH_ROW
                 {
@@ -81,8 +96,8 @@ SYMFLOW_INLINE void NAME(scores)(const NAME(plan) *plan, const NAME(query) *quer
 #else
     (void)wide;
     symflow_real b[SYMFLOW_TERM_COLUMNS + 1], p[SYMFLOW_TERM_SCALARS + 1];
-    for (int l = 0; l < SYMFLOW_TERM_COLUMNS; ++l) b[l] = symflow_load(job->columns[l] + j);
-    for (int k = 0; k < SYMFLOW_TERM_SCALARS; ++k) p[k] = symflow_splat(job->scalars[k]);
+    for (int l = 0; l < SYMFLOW_TERM_COLUMNS; ++l) b[l] = symflow_load(query->columns[l] + j);
+    for (int k = 0; k < SYMFLOW_TERM_SCALARS; ++k) p[k] = symflow_splat(query->scalars[k]);
     (void)b, (void)p;
     EACH_ROW
     {
@@ -110,8 +125,7 @@ SYMFLOW_INLINE void NAME(weights)(int wide, symflow_real *s)
 /* Lanes whose key is for query r. */
 SYMFLOW_INLINE symflow_mask NAME(lanes)(const NAME(query) *query, int r, ptrdiff_t j)
 {
-    symflow_mask key;
-    for (int lane = 0; lane < SYMFLOW_LANES; ++lane) key[lane] = j + lane;
+    const symflow_mask key = SYMFLOW_OWN(symflow_counting) + (long long)j;
     return (symflow_mask)(key >= query->begin[r]) & (symflow_mask)(key < query->end[r]);
 }
 
@@ -124,58 +138,79 @@ typedef struct NAME(sums) {
     symflow_real feature[SYMFLOW_ROWS][SYMFLOW_PAIRS_NARROW], mass[SYMFLOW_ROWS];
 } NAME(sums);
 
-SYMFLOW_INLINE void NAME(collect)(const symflow_pairs *job, ptrdiff_t d, ptrdiff_t j, const symflow_real *w,
+SYMFLOW_INLINE void NAME(collect)(const NAME(query) *query, ptrdiff_t width, ptrdiff_t j, const symflow_real *w,
                                   NAME(sums) *sums)
 {
-    const ptrdiff_t width = d ? d : job->width;
     EACH(c, width)
     {
-        symflow_real f = symflow_load(job->feature + c * job->pitch + j);
+        symflow_real f = symflow_load(query->features + c * query->pitch + j);
         EACH_ROW sums->feature[r][c] = symflow_fma(w[r], f, sums->feature[r][c]);
     }
     EACH_ROW sums->mass[r] += w[r];
 }
 
 /* Take the queries from key `from` on to key `to`. Shared: the keys get their share, too. */
-SYMFLOW_INLINE void NAME(sweep)(const NAME(plan) *plan, ptrdiff_t d, int wide, int shared, ptrdiff_t i,
-                                ptrdiff_t from, ptrdiff_t to)
+SYMFLOW_INLINE void NAME(sweep)(const NAME(plan) *plan, const NAME(query) *query, ptrdiff_t d, int wide, int shared,
+                                ptrdiff_t from, ptrdiff_t to, NAME(sums) *sums)
 {
-    const symflow_pairs *job = plan->job;
-    const ptrdiff_t pitch = job->pitch, width = d ? d : job->width;
-    NAME(query) query;
-    NAME(sums) sums;
-    NAME(ask)(plan, d, i, shared, &query);
+    const ptrdiff_t width = d ? d : plan->job->width, pitch = query->pitch;
     EACH_ROW
     {
-        EACH(c, width) sums.feature[r][c] = (symflow_real){0};
-        sums.mass[r] = (symflow_real){0};
+        EACH(c, width) sums->feature[r][c] = (symflow_real){0};
+        sums->mass[r] = (symflow_real){0};
     }
+    symflow_real next[SYMFLOW_ROWS]; /* scores are a step ahead: they need not wait for weights */
+    if (from < to) NAME(scores)(plan, query, d, wide, from, next);
     for (ptrdiff_t j = from; j < to; j += SYMFLOW_LANES) {
         symflow_real w[SYMFLOW_ROWS];
-        NAME(scores)(plan, &query, d, wide, j, w);
+        EACH_ROW w[r] = next[r];
+        NAME(scores)(plan, query, d, wide, j + SYMFLOW_LANES < to ? j + SYMFLOW_LANES : j, next);
         NAME(weights)(wide, w);
-        if (!shared && job->theta) {
-            symflow_real theta = symflow_load(job->theta + j);
+        if (!shared && query->theta) {
+            symflow_real theta = symflow_load(query->theta + j);
             EACH_ROW w[r] *= theta;
         }
-        if (NAME(partly)(&query, j)) EACH_ROW w[r] = symflow_keep(NAME(lanes)(&query, r, j), w[r]);
-        NAME(collect)(job, d, j, w, &sums);
+        if (NAME(partly)(query, j)) EACH_ROW w[r] = symflow_keep(NAME(lanes)(query, r, j), w[r]);
+        NAME(collect)(query, width, j, w, sums);
         if (shared) {
             EACH(c, width)
             {
-                symflow_real sum = symflow_load(job->average + c * pitch + j);
-                EACH_ROW sum = symflow_fma(w[r], symflow_splat(query.feature[r][c]), sum);
-                symflow_store(job->average + c * pitch + j, sum);
+                symflow_real sum = symflow_load(query->average + c * pitch + j);
+                EACH_ROW sum = symflow_fma(w[r], symflow_splat(query->feature[r][c]), sum);
+                symflow_store(query->average + c * pitch + j, sum);
             }
-            symflow_real sum = symflow_load(job->mass + j);
+            symflow_real sum = symflow_load(query->mass + j);
             EACH_ROW sum += w[r];
-            symflow_store(job->mass + j, sum);
+            symflow_store(query->mass + j, sum);
         }
     }
-    EACH_ROW
+}
+
+/* The same for a vector of queries from i on: their sums are added to where they are shared, else stored. */
+SYMFLOW_INLINE void NAME(sweeps)(const NAME(plan) *plan, ptrdiff_t d, int wide, int shared, ptrdiff_t i, ptrdiff_t from,
+                                 ptrdiff_t to)
+{
+    const symflow_pairs *job = plan->job;
+    const ptrdiff_t width = d ? d : job->width;
+    symflow_real each[SYMFLOW_PAIRS_NARROW + 1][SYMFLOW_LANES];
+    _Pragma("GCC unroll 1") for (int first = 0; first < SYMFLOW_LANES; first += SYMFLOW_ROWS)
     {
-        EACH(c, width) job->average[c * pitch + i + r] += symflow_total(sums.feature[r][c]);
-        job->mass[i + r] += symflow_total(sums.mass[r]);
+        NAME(query) query;
+        NAME(sums) sums;
+        const int none = i + first >= job->n;
+        NAME(ask)(plan, d, i + first, shared, &query);
+        NAME(sweep)(plan, &query, d, wide, shared, from, none ? from : to, &sums);
+        EACH_ROW
+        {
+            EACH(c, width) each[c][first + r] = sums.feature[r][c];
+            each[width][first + r] = sums.mass[r];
+        }
+    }
+    EACH(c, width + 1)
+    {
+        double *to_sum = c < width ? job->average + c * job->pitch + i : job->mass + i;
+        symflow_real sum = SYMFLOW_OWN(symflow_totals)(each[c]);
+        symflow_store(to_sum, shared ? symflow_load(to_sum) + sum : sum);
     }
 }
 
@@ -227,25 +262,21 @@ SYMFLOW_INLINE void NAME(highest)(const NAME(plan) *plan, ptrdiff_t d, ptrdiff_t
 
 SYMFLOW_TARGET static void NAME(shared_sweep)(const NAME(plan) *plan, ptrdiff_t i, ptrdiff_t from, ptrdiff_t to)
 {
-#define CALL(d, wide) NAME(sweep)(plan, d, wide, 1, i, from, to);
+#define CALL(d, wide) NAME(sweeps)(plan, d, wide, 1, i, from, to);
     BY_RANGE(CALL)
 #undef CALL
 }
 
-static ptrdiff_t NAME(last)(const symflow_pairs *job, ptrdiff_t i)
+/* The key after the last one that queries i .. i + count - 1 may see. */
+static ptrdiff_t NAME(last)(const symflow_pairs *job, ptrdiff_t i, ptrdiff_t count)
 {
-    return job->causal && i + SYMFLOW_ROWS < job->n ? i + SYMFLOW_ROWS : job->n;
+    return job->causal && i + count < job->n ? i + count : job->n;
 }
 
 SYMFLOW_TARGET static void NAME(own_sweep)(const NAME(plan) *plan, ptrdiff_t i)
 {
-    const symflow_pairs *job = plan->job;
-    const ptrdiff_t end = NAME(last)(job, i);
-    for (int r = 0; r < SYMFLOW_ROWS; ++r) {
-        for (ptrdiff_t c = 0; c < job->width; ++c) job->average[c * job->pitch + i + r] = 0.0;
-        job->mass[i + r] = 0.0;
-    }
-#define CALL(d, wide) NAME(sweep)(plan, d, wide, 0, i, 0, end);
+    const ptrdiff_t end = NAME(last)(plan->job, i, SYMFLOW_LANES);
+#define CALL(d, wide) NAME(sweeps)(plan, d, wide, 0, i, 0, end);
     BY_RANGE(CALL)
 #undef CALL
 }
@@ -272,7 +303,7 @@ SYMFLOW_TARGET static void NAME(normalise)(const symflow_pairs *job, ptrdiff_t f
 #if SYMFLOW_TERM_EXPONENTIAL
 SYMFLOW_TARGET static void NAME(search)(const NAME(plan) *plan, ptrdiff_t i)
 {
-    const ptrdiff_t end = NAME(last)(plan->job, i);
+    const ptrdiff_t end = NAME(last)(plan->job, i, SYMFLOW_ROWS);
 #define CALL(d, wide) NAME(highest)(plan, d, i, end);
     BY_WIDTH(CALL, 1)
 #undef CALL
@@ -281,26 +312,36 @@ SYMFLOW_TARGET static void NAME(search)(const NAME(plan) *plan, ptrdiff_t i)
 
 enum { NAME(strip) = 64 /* queries that one thread takes at a time */ };
 
+static void NAME(share)(NAME(plan) *plan, void (*part)(ptrdiff_t, void *))
+{
+    plan->strips = (plan->job->pitch + NAME(strip) - 1) / NAME(strip);
+    if (plan->helpers)
+        plan->helpers->parallel(plan->strips, part, plan);
+    else
+        for (ptrdiff_t k = 0; k < plan->strips; ++k) part(k, plan);
+}
+
+/* First the last ones, which have most keys under a causal mask. */
 SYMFLOW_TARGET static void NAME(strip_of_rows)(ptrdiff_t part, void *of)
 {
     const NAME(plan) *plan = (const NAME(plan) *)of;
-    ptrdiff_t from = part * NAME(strip), to = from + NAME(strip);
+    ptrdiff_t from = (plan->strips - 1 - part) * NAME(strip), to = from + NAME(strip);
     if (to > plan->job->pitch) to = plan->job->pitch;
-    for (ptrdiff_t i = from; i < to && i < plan->job->n; i += SYMFLOW_ROWS) NAME(own_sweep)(plan, i);
+    for (ptrdiff_t i = from; i < to && i < plan->job->n; i += SYMFLOW_LANES) NAME(own_sweep)(plan, i);
     NAME(normalise)(plan->job, from, to);
 }
 
-/* Every token with itself; this is where the sums start. */
-SYMFLOW_TARGET static void NAME(selves)(const NAME(plan) *plan)
+/* Tokens from .. to - 1 with themselves; this is where the sums start. */
+SYMFLOW_TARGET static void NAME(selves)(const NAME(plan) *plan, ptrdiff_t from, ptrdiff_t to)
 {
     const symflow_pairs *job = plan->job;
-    for (ptrdiff_t i = 0; i < job->pitch; i += SYMFLOW_LANES) {
+    for (ptrdiff_t i = from; i < to; i += SYMFLOW_LANES) {
         symflow_real u[SYMFLOW_TERM_PAIRINGS], a[SYMFLOW_TERM_ROWS + 1], b[SYMFLOW_TERM_COLUMNS + 1];
         symflow_real p[SYMFLOW_TERM_SCALARS + 1], w;
         for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) {
             u[m] = (symflow_real){0};
             for (ptrdiff_t c = 0; c < job->widths[m]; ++c) {
-                symflow_real x = symflow_load(plan->left[m] + c * job->pitch + i);
+                symflow_real x = symflow_load(job->left[m] + c * job->pitch + i) * NAME(unit);
                 symflow_real y = symflow_load(job->right[m] + c * job->pitch + i);
                 if (SYMFLOW_TERM_DIFFERENCE(m)) x = y = x - y;
                 u[m] = symflow_fma(x, y, u[m]);
@@ -324,56 +365,72 @@ SYMFLOW_TARGET static void NAME(selves)(const NAME(plan) *plan)
     }
 }
 
+/* The first token of a block: blocks are as even as lines of the cache permit, and the last one ends with them. */
 static ptrdiff_t NAME(edge)(const NAME(plan) *plan, ptrdiff_t block)
 {
-    ptrdiff_t edge = block * plan->block;
+    return block == plan->blocks ? plan->job->pitch : (plan->job->n + 7) / 8 * block / plan->blocks * 8;
+}
+
+static ptrdiff_t NAME(end)(const NAME(plan) *plan, ptrdiff_t block)
+{
+    const ptrdiff_t edge = NAME(edge)(plan, block + 1);
     return edge < plan->job->n ? edge : plan->job->n;
 }
 
-SYMFLOW_TARGET static void NAME(within)(ptrdiff_t part, void *of)
+/* Ask for what a sweep over these tokens reads and writes: another thread may have had it last. */
+SYMFLOW_INLINE void NAME(fetch)(const NAME(plan) *plan, ptrdiff_t from, ptrdiff_t to)
+{
+    const symflow_pairs *job = plan->job;
+    if (!plan->helpers) return;
+    for (ptrdiff_t i = from; i < to; i += 8) {
+        for (ptrdiff_t c = 0; c < job->width; ++c) {
+            __builtin_prefetch(job->average + c * job->pitch + i, 1);
+            __builtin_prefetch(job->feature + c * job->pitch + i);
+        }
+        __builtin_prefetch(job->mass + i, 1);
+    }
+    for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m)
+        for (ptrdiff_t c = 0; c < job->widths[m]; ++c)
+            for (ptrdiff_t i = from; i < to; i += 8) __builtin_prefetch(job->right[m] + c * job->pitch + i);
+}
+
+/* Queries from .. to - 1 with the keys of a block, which come after them or are their own. */
+SYMFLOW_TARGET static void NAME(meeting)(const NAME(plan) *plan, ptrdiff_t from, ptrdiff_t to, ptrdiff_t block)
+{
+    const ptrdiff_t last = NAME(end)(plan, block);
+    for (ptrdiff_t keys = NAME(edge)(plan, block); keys < last; keys += SYMFLOW_PAIRS_KEYS) {
+        const ptrdiff_t end = keys + SYMFLOW_PAIRS_KEYS < last ? keys + SYMFLOW_PAIRS_KEYS : last;
+        NAME(fetch)(plan, keys, end);
+        for (ptrdiff_t i = from; i < to && i < end; i += SYMFLOW_LANES)
+            NAME(shared_sweep)(plan, i, i < keys ? keys : i, end);
+    }
+}
+
+static void NAME(within)(ptrdiff_t block, void *of)
 {
     const NAME(plan) *plan = (const NAME(plan) *)of;
-    ptrdiff_t end = NAME(edge)(plan, part + 1);
-    for (ptrdiff_t i = NAME(edge)(plan, part); i < end; i += SYMFLOW_ROWS)
-        NAME(shared_sweep)(plan, i, i - i % SYMFLOW_LANES, end);
+    NAME(selves)(plan, NAME(edge)(plan, block), NAME(edge)(plan, block + 1));
+    NAME(meeting)(plan, NAME(edge)(plan, block), NAME(end)(plan, block), block);
 }
 
-/* Two blocks that meet in this round of a tournament: the last one stays, the others move on around a table. */
-SYMFLOW_TARGET static void NAME(between)(ptrdiff_t part, void *of)
+static void NAME(between)(ptrdiff_t low, ptrdiff_t high, void *of)
 {
     const NAME(plan) *plan = (const NAME(plan) *)of;
-    ptrdiff_t others = plan->blocks - 1, round = plan->round;
-    ptrdiff_t one = part == 0 ? others : (round + part) % others;
-    ptrdiff_t two = part == 0 ? round : (round + others - part) % others;
-    ptrdiff_t low = one < two ? one : two, high = one < two ? two : one;
-    ptrdiff_t from = NAME(edge)(plan, high), to = NAME(edge)(plan, high + 1);
-    if (from == to) return;
-    for (ptrdiff_t i = NAME(edge)(plan, low), end = NAME(edge)(plan, low + 1); i < end; i += SYMFLOW_ROWS)
-        NAME(shared_sweep)(plan, i, from, to);
+    NAME(meeting)(plan, NAME(edge)(plan, low), NAME(edge)(plan, low + 1), high);
 }
 
-static void NAME(parallel)(const symflow_pairs *job, ptrdiff_t parts, void (*part)(ptrdiff_t, void *), void *plan)
+SYMFLOW_TARGET static void NAME(finish)(ptrdiff_t block, void *of)
 {
-    if (job->linalg && job->n >= SYMFLOW_PAIRS_ALONE)
-        job->linalg->parallel(parts, part, plan);
-    else
-        for (ptrdiff_t k = 0; k < parts; ++k) part(k, plan);
+    const NAME(plan) *plan = (const NAME(plan) *)of;
+    NAME(normalise)(plan->job, NAME(edge)(plan, block), NAME(edge)(plan, block + 1));
 }
 
-/* Blocks depend on n only, and in a round none is met twice: every sum has a fixed order. */
-SYMFLOW_TARGET static void NAME(symmetric)(NAME(plan) *plan)
+static void NAME(symmetric)(NAME(plan) *plan)
 {
     symflow_pairs *job = plan->job;
-    plan->block = job->n < SYMFLOW_PAIRS_ALONE ? SYMFLOW_PAIRS_ALONE : symflow_pairs_block(job->n);
-    plan->blocks = (job->n + plan->block - 1) / plan->block;
-    NAME(selves)(plan);
-    NAME(parallel)(job, plan->blocks, NAME(within), plan);
-    if (plan->blocks > 1) {
-        plan->blocks += plan->blocks % 2; /* with an empty one where the number is odd */
-        for (plan->round = 0; plan->round < plan->blocks - 1; ++plan->round)
-            NAME(parallel)(job, plan->blocks / 2, NAME(between), plan);
-    }
-    NAME(normalise)(job, 0, job->pitch);
+    plan->blocks = symflow_pairs_blocks(job->n);
+    symflow_tournament tournament = {plan->blocks, NAME(within), NAME(between), NAME(finish), plan, NULL};
+    symflow_tournament_run(&tournament, job->work + job->pitch, plan->helpers);
 }
 
 /* Beyond, the two scores of one pair may differ by more than an exponent can bear. */
@@ -409,18 +466,18 @@ SYMFLOW_TARGET static void NAME(bounds)(const symflow_pairs *job, double *size, 
 SYMFLOW_TARGET static void NAME(search_strip)(ptrdiff_t part, void *of)
 {
     const NAME(plan) *plan = (const NAME(plan) *)of;
-    ptrdiff_t end = (part + 1) * NAME(strip) < plan->job->n ? (part + 1) * NAME(strip) : plan->job->n;
-    for (ptrdiff_t i = part * NAME(strip); i < end; i += SYMFLOW_ROWS) NAME(search)(plan, i);
+    const ptrdiff_t from = (plan->strips - 1 - part) * NAME(strip), n = plan->job->n;
+    for (ptrdiff_t i = from; i < from + NAME(strip) && i < n; i += SYMFLOW_ROWS) NAME(search)(plan, i);
 }
 
 /* Subtract the largest exponent of every query; where they are alike, the largest of all. */
 SYMFLOW_TARGET static int NAME(find_shifts)(NAME(plan) *plan, int symmetric)
 {
     const symflow_pairs *job = plan->job;
-    double *shifts = job->work + SYMFLOW_TERM_PLAIN * job->widths[0] * job->pitch;
+    double *shifts = job->work;
     for (ptrdiff_t i = 0; i < job->pitch; ++i) shifts[i] = 0.0;
     plan->shifts = shifts;
-    NAME(parallel)(job, (job->n + NAME(strip) - 1) / NAME(strip), NAME(search_strip), plan);
+    NAME(share)(plan, NAME(search_strip));
     double high = -HUGE_VAL, low = HUGE_VAL;
     for (ptrdiff_t i = 0; i < job->n; ++i) {
         high = shifts[i] > high ? shifts[i] : high;
@@ -438,13 +495,9 @@ SYMFLOW_TARGET static int NAME(range)(NAME(plan) *plan)
 {
     symflow_pairs *job = plan->job;
     int symmetric = job->symmetric && !job->causal && !job->theta;
-    for (int m = 0; m < SYMFLOW_TERM_PAIRINGS; ++m) plan->left[m] = job->left[m];
 #if SYMFLOW_TERM_PLAIN
     double size, self;
     NAME(bounds)(job, &size, &self);
-    for (ptrdiff_t k = 0; k < job->widths[0] * job->pitch; k += SYMFLOW_LANES)
-        symflow_store(job->work + k, SYMFLOW_PER_LN2 * symflow_load(job->left[0] + k));
-    plan->left[0] = job->work;
     plan->wide = !(size <= SYMFLOW_PAIRS_RANGE);
     if (!plan->wide || job->normalise == SYMFLOW_SUM) return symmetric;
     if (symmetric && size - self <= SYMFLOW_PAIRS_RANGE && size <= NAME(exact)) {
@@ -476,11 +529,12 @@ SYMFLOW_TARGET static int NAME(run)(symflow_pairs *job)
 #if SYMFLOW_TERM_EXPONENTIAL
     if (job->normalise == SYMFLOW_SINKHORN) return NAME(sinkhorn)(job);
 #endif
-    if (widest > SYMFLOW_PAIRS_NARROW || (widest > 4 && job->n >= SYMFLOW_PAIRS_MANY)) return NAME(tiles)(job);
+    if (symflow_pairs_tiled(job->n, widest)) return NAME(tiles)(job);
+    if (job->n >= SYMFLOW_PAIRS_SHARED) plan.helpers = job->linalg;
     if (NAME(range)(&plan))
         NAME(symmetric)(&plan);
     else
-        NAME(parallel)(job, (job->pitch + NAME(strip) - 1) / NAME(strip), NAME(strip_of_rows), &plan);
+        NAME(share)(&plan, NAME(strip_of_rows));
     return SYMFLOW_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include "symflow_abi.h"
+#include "symflow_tournament.h"
 
 enum {
     SYMFLOW_TILE = 48,  /* tokens */
@@ -35,7 +36,7 @@ static inline ptrdiff_t symflow_tiles_work(ptrdiff_t n, int pairings, const ptrd
 {
     ptrdiff_t each = 6 + SYMFLOW_STRIP + 2 * ((width + 7) / 8 * 8);
     for (int m = 0; m < pairings; ++m) each += 2 * widths[m];
-    return symflow_tiles_of(n) * SYMFLOW_TILE * each + 8;
+    return symflow_tiles_of(n) * SYMFLOW_TILE * each + symflow_tournament_work(symflow_tiles_of(n)) + 8;
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* Sums over pairs of tokens tile by tile, whatever the score: symflow_pairs_tiles.h has what depends on it.
  *
  * Scores of 48 x 48 pairs are formed in a tile that stays in the first cache, made into weights there, and multiplied
- * by the features; where s_ij = s_ji the weights serve both tokens of a pair. Blocks of tiles are fixed by the sizes
- * alone, and every two of them meet once, in rounds of disjoint pairs (Berger's tournament): no two threads ever write
- * to one block, so that the order of every sum, and with it every bit, is the same for any number of threads.
+ * by the features; where s_ij = s_ji the weights serve both tokens of a pair. Two blocks
+ * of tiles stay in the second cache. Groups of blocks are what threads share out (symflow_tournament.h). Blocks and
+ * groups are fixed by the sizes alone, so that every bit is the same for any number of threads.
  *
  * No bound on scores is needed. A token has a shift m, and its sums are those of exp(s - m). A tile whose scores
  * differ by less than SPREAD has one shift c for all of its pairs; it is zero where no score is beyond FREE, so that
@@ -73,11 +73,13 @@ typedef struct symflow_tiling {
     symflow_tile_code code;
     int pairings, rows, columns;          /* of the term */
     int sides, features, potentials, trusting; /* of the pass */
-    ptrdiff_t tiles, per_block, blocks, padded, round;
+    ptrdiff_t tiles, per_block, blocks, groups, padded;
     double *left[SYMFLOW_MOST_PAIRINGS], *right[SYMFLOW_MOST_PAIRINGS];
     const double *measure; /* what a token counts for in masses: theta, or a vector times theta */
     double *theta, *feature, *sums, *query_mass, *key_mass, *shift, *query_potential, *key_potential;
     double *state; /* of each tile */
+    const symflow_linalg *helpers; /* NULL where threads would not help */
+    double *counters;
 } symflow_tiling;
 
 /* to[0 .. 47] = numbers of the tokens of tile t; zeros beyond the last. */
@@ -88,12 +90,12 @@ static void symflow_tiling_copy(const symflow_tiling *tiling, ptrdiff_t t, const
     memset(to + count, 0, (size_t)(SYMFLOW_TILE - count) * sizeof(double));
 }
 
-/* Coordinate after coordinate of 48 tokens. */
-static void symflow_tiling_pack(const symflow_tiling *tiling, ptrdiff_t width, const double *from, double *to)
+/* Coordinate after coordinate of the 48 tokens of tile t. */
+static void symflow_tiling_pack(const symflow_tiling *tiling, ptrdiff_t t, ptrdiff_t width, const double *from, double *to)
 {
-    for (ptrdiff_t t = 0; t < tiling->tiles; ++t)
-        for (ptrdiff_t c = 0; c < width; ++c, to += SYMFLOW_TILE)
-            symflow_tiling_copy(tiling, t, from + c * tiling->job->pitch, to);
+    to += t * width * SYMFLOW_TILE;
+    for (ptrdiff_t c = 0; c < width; ++c, to += SYMFLOW_TILE)
+        symflow_tiling_copy(tiling, t, from + c * tiling->job->pitch, to);
 }
 
 /* theta_j f_j of one tile, token after token in panels of coordinates; zeros beyond the last of both. */
@@ -129,6 +131,34 @@ static ptrdiff_t symflow_tiling_block(const symflow_tiling *tiling)
     return most;
 }
 
+static ptrdiff_t symflow_tiling_end(const symflow_tiling *tiling, ptrdiff_t block)
+{
+    ptrdiff_t end = (block + 1) * tiling->per_block;
+    return end < tiling->tiles ? end : tiling->tiles;
+}
+
+static void symflow_tiling_pack_block(ptrdiff_t block, void *of)
+{
+    const symflow_tiling *tiling = of;
+    const symflow_pairs *job = tiling->job;
+    for (ptrdiff_t t = block * tiling->per_block; t < symflow_tiling_end(tiling, block); ++t) {
+        for (int m = 0; m < tiling->pairings; ++m) {
+            symflow_tiling_pack(tiling, t, job->widths[m], job->left[m], tiling->left[m]);
+            symflow_tiling_pack(tiling, t, job->widths[m], job->right[m], tiling->right[m]);
+        }
+        symflow_tiling_pack_features(t, tiling);
+    }
+}
+
+/* Do the same for every block, on threads where they help. */
+static void symflow_tiling_share(symflow_tiling *tiling, void (*part)(ptrdiff_t, void *))
+{
+    if (tiling->helpers)
+        tiling->helpers->parallel(tiling->blocks, part, tiling);
+    else
+        for (ptrdiff_t block = 0; block < tiling->blocks; ++block) part(block, tiling);
+}
+
 /* Lay the panels out in the work of the job and fill them; the numbers of the term and its code are set. */
 static void symflow_tiling_open(symflow_tiling *tiling)
 {
@@ -137,13 +167,14 @@ static void symflow_tiling_open(symflow_tiling *tiling)
     tiling->tiles = symflow_tiles_of(job->n);
     const ptrdiff_t tokens = tiling->tiles * SYMFLOW_TILE;
     tiling->padded = (job->width + 7) / 8 * 8;
+    tiling->helpers = job->n >= SYMFLOW_TILES_SHARED ? job->linalg : NULL;
     tiling->per_block = symflow_tiling_block(tiling);
     tiling->blocks = (tiling->tiles + tiling->per_block - 1) / tiling->per_block;
+    tiling->groups = tiling->helpers ? symflow_pairs_blocks(job->n) : 1;
+    if (tiling->groups > tiling->blocks) tiling->groups = 1;
     for (int m = 0; m < tiling->pairings; ++m) {
         tiling->left[m] = symflow_tiling_take(&work, tokens * job->widths[m]);
         tiling->right[m] = symflow_tiling_take(&work, tokens * job->widths[m]);
-        symflow_tiling_pack(tiling, job->widths[m], job->left[m], tiling->left[m]);
-        symflow_tiling_pack(tiling, job->widths[m], job->right[m], tiling->right[m]);
     }
     tiling->theta = symflow_tiling_take(&work, tokens);
     tiling->measure = tiling->theta;
@@ -155,9 +186,10 @@ static void symflow_tiling_open(symflow_tiling *tiling)
     tiling->key_potential = symflow_tiling_take(&work, tokens);
     memset(tiling->query_potential, 0, (size_t)(2 * tokens) * sizeof(double));
     tiling->state = symflow_tiling_take(&work, tokens);
+    tiling->counters = symflow_tiling_take(&work, symflow_tournament_work(tiling->tiles));
     tiling->feature = symflow_tiling_take(&work, tokens * tiling->padded);
     tiling->sums = symflow_tiling_take(&work, tokens * tiling->padded);
-    for (ptrdiff_t t = 0; t < tiling->tiles; ++t) symflow_tiling_pack_features(t, tiling);
+    symflow_tiling_share(tiling, symflow_tiling_pack_block);
 }
 
 /* sums <- keep sums + add (weight f) of queries, or of keys. */
@@ -282,18 +314,27 @@ static void symflow_tiling_pair(const symflow_tiling *tiling, symflow_tile *tile
         symflow_tiling_far(tiling, tile, i, j, sides);
 }
 
-static ptrdiff_t symflow_tiling_end(const symflow_tiling *tiling, ptrdiff_t block)
+/* Sums of a block begin, which its first pairs write to. */
+static void symflow_tiling_clear(const symflow_tiling *tiling, ptrdiff_t block)
 {
-    ptrdiff_t end = (block + 1) * tiling->per_block;
-    return end < tiling->tiles ? end : tiling->tiles;
+    const ptrdiff_t first = block * tiling->per_block, end = symflow_tiling_end(tiling, block);
+    const ptrdiff_t from = first * SYMFLOW_TILE;
+    const size_t tokens = (size_t)((end - first) * SYMFLOW_TILE);
+    memset(tiling->query_mass + from, 0, tokens * sizeof(double));
+    memset(tiling->key_mass + from * SYMFLOW_STRIP, 0, tokens * SYMFLOW_STRIP * sizeof(double));
+    if (tiling->features) memset(tiling->sums + from * tiling->padded, 0, tokens * (size_t)tiling->padded * sizeof(double));
+    for (size_t i = 0; i < tokens; ++i) tiling->shift[from + (ptrdiff_t)i] = SYMFLOW_TILES_LOWEST;
+    for (ptrdiff_t t = first; t < end; ++t) tiling->state[t] = SYMFLOW_UNTOUCHED;
 }
 
 /* All pairs of the queries, or the keys, of one block: scores are not known to be symmetric. */
-static void symflow_tiling_one_side(ptrdiff_t block, void *of)
+static void symflow_tiling_one_side(ptrdiff_t part, void *of)
 {
     const symflow_tiling *tiling = of;
+    const ptrdiff_t block = tiling->blocks - 1 - part; /* under a causal mask the last one has most keys */
     const ptrdiff_t begin = block * tiling->per_block, end = symflow_tiling_end(tiling, block);
     symflow_tile tile;
+    symflow_tiling_clear(tiling, block);
     for (ptrdiff_t other = 0; other < tiling->tiles; ++other)
         for (ptrdiff_t own = begin; own < end; ++own)
             if (tiling->sides == SYMFLOW_KEYS)
@@ -302,10 +343,27 @@ static void symflow_tiling_one_side(ptrdiff_t block, void *of)
                 symflow_tiling_pair(tiling, &tile, own, other, SYMFLOW_QUERIES);
 }
 
-/* Pairs inside a block, every unordered one once. */
-static void symflow_tiling_inside(ptrdiff_t block, void *of)
+/* Ask for the panels of a block: another thread may have had them last. */
+static void symflow_tiling_fetch(const symflow_tiling *tiling, ptrdiff_t block)
 {
-    const symflow_tiling *tiling = of;
+    const ptrdiff_t first = block * tiling->per_block * SYMFLOW_TILE;
+    const ptrdiff_t tokens = symflow_tiling_end(tiling, block) * SYMFLOW_TILE - first;
+    if (!tiling->helpers) return;
+    for (int m = 0; m < tiling->pairings; ++m)
+        for (ptrdiff_t k = first * tiling->job->widths[m]; k < (first + tokens) * tiling->job->widths[m]; k += 8) {
+            __builtin_prefetch(tiling->left[m] + k);
+            __builtin_prefetch(tiling->right[m] + k);
+        }
+    for (ptrdiff_t k = first * tiling->padded; tiling->features && k < (first + tokens) * tiling->padded; k += 8) {
+        __builtin_prefetch(tiling->feature + k);
+        __builtin_prefetch(tiling->sums + k, 1);
+    }
+    for (ptrdiff_t k = first; k < first + tokens; ++k) __builtin_prefetch(tiling->key_mass + k * SYMFLOW_STRIP, 1);
+}
+
+/* Pairs inside a block, every unordered one once. */
+static void symflow_tiling_inside(const symflow_tiling *tiling, ptrdiff_t block)
+{
     const ptrdiff_t end = symflow_tiling_end(tiling, block);
     symflow_tile tile;
     for (ptrdiff_t i = block * tiling->per_block; i < end; ++i) {
@@ -315,50 +373,54 @@ static void symflow_tiling_inside(ptrdiff_t block, void *of)
     }
 }
 
-/* Pairs between two blocks, of a round in which no block has two partners. */
-static void symflow_tiling_between(ptrdiff_t part, void *of)
+/* Pairs between two blocks. */
+static void symflow_tiling_between(const symflow_tiling *tiling, ptrdiff_t low, ptrdiff_t high)
 {
-    const symflow_tiling *tiling = of;
-    const ptrdiff_t others = tiling->blocks - 1 + tiling->blocks % 2, round = tiling->round;
-    ptrdiff_t a = part ? (round + part) % others : others, b = part ? (round - part + others) % others : round;
-    if (a >= tiling->blocks) return;
-    if (a > b) {
-        ptrdiff_t swapped = a;
-        a = b;
-        b = swapped;
-    }
     symflow_tile tile;
-    for (ptrdiff_t i = a * tiling->per_block; i < symflow_tiling_end(tiling, a); ++i)
-        for (ptrdiff_t j = b * tiling->per_block; j < symflow_tiling_end(tiling, b); ++j)
+    for (ptrdiff_t i = low * tiling->per_block; i < symflow_tiling_end(tiling, low); ++i)
+        for (ptrdiff_t j = high * tiling->per_block; j < symflow_tiling_end(tiling, high); ++j)
             symflow_tiling_pair(tiling, &tile, i, j, SYMFLOW_QUERIES | SYMFLOW_KEYS);
 }
 
-static void symflow_tiling_share(symflow_tiling *tiling, ptrdiff_t parts, void (*part)(ptrdiff_t, void *))
+static ptrdiff_t symflow_tiling_group(const symflow_tiling *tiling, ptrdiff_t group)
 {
-    if (tiling->job->n >= SYMFLOW_PAIRS_ALONE) {
-        tiling->job->linalg->parallel(parts, part, tiling);
-        return;
+    return tiling->blocks * group / tiling->groups;
+}
+
+static void symflow_tiling_alone(ptrdiff_t group, void *of)
+{
+    const symflow_tiling *tiling = of;
+    const ptrdiff_t first = symflow_tiling_group(tiling, group), last = symflow_tiling_group(tiling, group + 1);
+    for (ptrdiff_t block = first; block < last; ++block) symflow_tiling_clear(tiling, block);
+    for (ptrdiff_t low = first; low < last; ++low) {
+        symflow_tiling_inside(tiling, low);
+        for (ptrdiff_t high = low + 1; high < last; ++high) symflow_tiling_between(tiling, low, high);
     }
-    for (ptrdiff_t p = 0; p < parts; ++p) part(p, tiling);
+}
+
+static void symflow_tiling_meet(ptrdiff_t one, ptrdiff_t two, void *of)
+{
+    const symflow_tiling *tiling = of;
+    const ptrdiff_t first = symflow_tiling_group(tiling, one), begin = symflow_tiling_group(tiling, two);
+    for (ptrdiff_t low = first; low < symflow_tiling_group(tiling, one + 1); ++low) {
+        symflow_tiling_fetch(tiling, low);
+        for (ptrdiff_t high = begin; high < symflow_tiling_group(tiling, two + 1); ++high) {
+            if (low == first) symflow_tiling_fetch(tiling, high);
+            symflow_tiling_between(tiling, low, high);
+        }
+    }
 }
 
 /* One pass over all pairs: masses, and where features are asked for their sums. */
 static void symflow_tiling_run(symflow_tiling *tiling)
 {
-    const ptrdiff_t tokens = tiling->tiles * SYMFLOW_TILE;
-    memset(tiling->query_mass, 0, (size_t)tokens * sizeof(double));
-    memset(tiling->key_mass, 0, (size_t)(tokens * SYMFLOW_STRIP) * sizeof(double));
-    if (tiling->features) memset(tiling->sums, 0, (size_t)(tokens * tiling->padded) * sizeof(double));
-    for (ptrdiff_t i = 0; i < tokens; ++i) tiling->shift[i] = SYMFLOW_TILES_LOWEST;
-    for (ptrdiff_t t = 0; t < tiling->tiles; ++t) tiling->state[t] = SYMFLOW_UNTOUCHED;
-    if (tiling->sides != (SYMFLOW_QUERIES | SYMFLOW_KEYS)) {
-        symflow_tiling_share(tiling, tiling->blocks, symflow_tiling_one_side);
-        return;
+    if (tiling->sides == (SYMFLOW_QUERIES | SYMFLOW_KEYS)) {
+        symflow_tournament tournament = {.blocks = tiling->groups, .alone = symflow_tiling_alone,
+                                         .meet = symflow_tiling_meet, .of = tiling};
+        symflow_tournament_run(&tournament, tiling->counters, tiling->helpers);
+    } else {
+        symflow_tiling_share(tiling, symflow_tiling_one_side);
     }
-    symflow_tiling_share(tiling, tiling->blocks, symflow_tiling_inside);
-    const ptrdiff_t even = tiling->blocks + tiling->blocks % 2;
-    for (tiling->round = 0; tiling->round < even - 1; ++tiling->round)
-        symflow_tiling_share(tiling, even / 2, symflow_tiling_between);
 }
 
 /* Sum of theta w exp(-shift) over the partners of token i. */
@@ -392,12 +454,19 @@ static void symflow_tiling_unpack(ptrdiff_t t, const symflow_tiling *tiling)
     }
 }
 
+static void symflow_tiling_unpack_block(ptrdiff_t block, void *of)
+{
+    const symflow_tiling *tiling = of;
+    for (ptrdiff_t t = block * tiling->per_block; t < symflow_tiling_end(tiling, block); ++t)
+        symflow_tiling_unpack(t, tiling);
+}
+
 /* What the job asked for; zeros beyond n. */
 static void symflow_tiling_close(symflow_tiling *tiling)
 {
     const symflow_pairs *job = tiling->job;
     const size_t beyond = (size_t)(job->pitch - job->n) * sizeof(double);
-    for (ptrdiff_t t = 0; t < tiling->tiles; ++t) symflow_tiling_unpack(t, tiling);
+    symflow_tiling_share(tiling, symflow_tiling_unpack_block);
     for (ptrdiff_t c = 0; c < job->width; ++c) memset(job->average + c * job->pitch + job->n, 0, beyond);
     memset(job->mass + job->n, 0, beyond);
 }

@@ -1,7 +1,6 @@
 /* What token kernels do before and after the sums over pairs: tokens in rows become coordinates in rows and back.
  *
- * Eight tokens at a time fill a line of the cache on either side. Pitch is an odd number of lines: coordinates that
- * are a power of two apart would drive each other out of the first cache.
+ * Eight tokens at a time fill a line of the cache on either side.
  */
 #ifndef SYMFLOW_TOKENS_H
 #define SYMFLOW_TOKENS_H
@@ -9,7 +8,22 @@
 #include <string.h>
 #include "symflow_pairs.h"
 
-static inline ptrdiff_t symflow_tokens_pitch(ptrdiff_t n) { return ((n + 7) / 8 | 1) * 8; }
+/* Doubles between two coordinates: an odd number of lines of the cache, so that no two drive each other out, and once,
+ * twice, three times as many are at least FAR lines from a multiple of 4096 bytes. Processors tell loads from stores by
+ * the last twelve bits of an address at first: sums of one coordinate would wait for those of another. */
+static inline ptrdiff_t symflow_tokens_pitch(ptrdiff_t n)
+{
+    enum { FAR = 5, PAGE = 64 };
+    ptrdiff_t lines = (n + 7) / 8 | 1;
+    for (ptrdiff_t times = 1; times <= 3; ++times) {
+        const ptrdiff_t beyond = times * lines % PAGE;
+        if (times * lines > PAGE - FAR && (beyond < FAR || beyond > PAGE - FAR)) {
+            lines += 2;
+            times = 0;
+        }
+    }
+    return lines * 8;
+}
 
 static inline ptrdiff_t symflow_tokens_larger(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 

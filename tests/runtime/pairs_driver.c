@@ -47,7 +47,7 @@ int widest(int lanes)
 
 ptrdiff_t work(const symflow_pairs *job, int pairings)
 {
-    return symflow_pairs_work(job->n, job->pitch, pairings, job->widths, job->width);
+    return symflow_tiles_work(job->n, pairings, job->widths, job->width);
 }
 
 #ifdef __x86_64__

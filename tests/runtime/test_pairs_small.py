@@ -80,7 +80,7 @@ int run(symflow_pairs *job, int term, int bits, int on_threads)
 }
 ptrdiff_t work(const symflow_pairs *job, int pairings)
 {
-    return symflow_pairs_work(job->n, job->pitch, pairings, job->widths, job->width);
+    return symflow_pairs_work(job->n, job->pitch, job->normalise, pairings, job->widths, job->width);
 }
 long pairs_met(int bits) { long count = met; met = 0; return count * (bits / 64); }
 """

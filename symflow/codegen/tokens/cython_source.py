@@ -252,6 +252,7 @@ class _TermText:
             "body": body,
             "parts": self.parts,
             "widths": widths,
+            "normalise": _NORMALISE[self.term.normalise],
             "width": self._size(self.term.feature.rows),
             "work": " + ".join(extent for _, extent in self.areas),
         }
