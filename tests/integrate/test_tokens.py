@@ -374,6 +374,10 @@ def test_the_rescaled_frame_reaches_where_tokens_overflow() -> None:
     run = solve(Softmax(), start, params, (0, 60), frame="rescaled")
     assert run.status == "finished"
     assert np.isfinite(run.x).all()
+    longer = solve(Softmax(), start, params, (0, 200), frame="rescaled")
+    assert longer.status == "non-finite"
+    assert "the scores leave" in longer.message
+    assert "frame=" not in longer.message
     with pytest.raises(InputError, match="not available for sigmoid: the weights do not sum to one"):
         solve(Sigmoid(), start, params, (0, 1), frame="rescaled")
 

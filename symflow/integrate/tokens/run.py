@@ -58,7 +58,7 @@ def run_tokens(
     driver, how = _driver(problem, tokens, layout, options, backend, summation)
 
     def describe(status: str, t: float, state: Array) -> str:
-        return _message(problem, options, driver, status, t)
+        return _message(problem, options, driver, status, t, frame)
 
     outcome = follow(driver, layout, options, describe)
     (x,) = layout.seen(outcome.states)
@@ -154,7 +154,7 @@ def _may_expand(kernel: Kernel, problem: Problem, tokens: Tokens, summation: str
     return summation == "fast"
 
 
-def _message(problem: Problem, options: Options, driver: Driver, status: str, t: float) -> str:
+def _message(problem: Problem, options: Options, driver: Driver, status: str, t: float, frame: str) -> str:
     """Say how a run ended, and what to do about it."""
     name, where = problem.model.name, f"t = {t:.10g}"
     if status == "finished":
@@ -166,10 +166,11 @@ def _message(problem: Problem, options: Options, driver: Driver, status: str, t:
             return f"the velocity of {name} is not finite at {where}; make its score or parameters smaller"
         if t == options.t0:
             return f"the velocity of {name} is not finite at the first time {where}; rescale the tokens"
-        return (
-            f"the tokens leave the range of floating-point numbers near {where}, not at a singularity; "
-            "frame='rescaled' may keep them bounded"
-        )
+        what, remedy = ("tokens", "frame='rescaled' may keep them bounded")
+        if frame == "rescaled":
+            what, remedy = ("scores", "end the run earlier")
+        past = f"the {what} leave the range of floating-point numbers near {where}"
+        return f"{past}, not at a singularity; {remedy}"
     if driver.reason == "not-converged":
         return (
             f"the scaling of the weights of {name} does not converge near {where}; "
