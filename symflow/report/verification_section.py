@@ -53,7 +53,14 @@ def _every_row(rows: Sequence[Row], folded: str, in_article: bool = True) -> Gri
     notes = "; ".join(dict.fromkeys(f"{row.witness}: {row.note}" for row in rows if row.note))
     caption = f"Units of the error. {notes}." if notes else ""
     return Grid(
-        _HEAD, tuple(cells), caption, judged=True, align="lllrrrl", folded=folded, in_article=in_article
+        _HEAD,
+        tuple(cells),
+        caption,
+        judged=True,
+        align="lllrrrl",
+        tex=r"p{0.16\textwidth}p{0.18\textwidth}p{0.34\textwidth}rrrl",
+        folded=folded,
+        in_article=in_article,
     )
 
 
