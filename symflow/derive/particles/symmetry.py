@@ -2,6 +2,7 @@ r"""Under which equations between parameters a score is symmetric, s(x, y) = s(y
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -65,7 +66,7 @@ def _is_symmetric(found: PairedScore, x: Any, y: Any, equations: tuple[Equation,
     exchange = {x: y, y: x}
     images = _images(found, table, exchange, symmetric)
     exchanged = found.score.xreplace(images)
-    return bool(exchanged == found.score or (exchanged - found.score).expand().is_zero)
+    return bool(exchanged == found.score or (exchanged - found.score).expand() == 0)
 
 
 def _images(
@@ -74,10 +75,14 @@ def _images(
     """Map each symbol to the one that it becomes; to a new one where it becomes something else."""
     values = {p.symbol: pairing_value(p).xreplace(table) for p in found.pairings}
     values |= {symbol: value.xreplace(table) for symbol, value in (*found.rows, *found.columns)}
+    letters = {symbol: value.atoms(MatrixSymbol) for symbol, value in values.items()}
     images = {}
     for symbol, value in values.items():
         moved = value.xreplace(exchange)
-        equal = (other for other, candidate in values.items() if _equal(moved, candidate, symmetric))
+        own = {exchange.get(letter, letter) for letter in letters[symbol]}
+        # Normal forms are slow to reach, so what has other letters is passed over: at worst nothing is found.
+        alike = (other for other in values if letters[other] == own)
+        equal = (other for other in alike if _equal(moved, values[other], symmetric))
         images[symbol] = next(equal, None) or Dummy(symbol.name, **symbol.assumptions0)
     return images
 
@@ -98,6 +103,7 @@ def pairing_value(pairing: Pairing) -> Expr:
     return Trace(Transpose(left) * right).doit()
 
 
+@functools.lru_cache(maxsize=4096)  # the same two meet under many equations
 def _equal(a: Any, b: Any, symmetric: tuple[Any, ...]) -> bool:
     if a == b:
         return True

@@ -9,7 +9,7 @@ from sympy import Identity, Max, Piecewise, Symbol, Trace, exp, tanh
 
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.words import identical
-from symflow.derive.particles import token_flow
+from symflow.derive.particles import symmetry, token_flow
 from symflow.derive.particles.checks import RescaledVelocity, ScoreOfPairings, SymmetricScore, TokenVelocities
 from symflow.derive.particles.pairings import paired_score
 from symflow.derive.particles.system import has_rescaled_frame, rescaling
@@ -213,6 +213,15 @@ def test_names_of_a_user_stay_apart_from_ours():
 )
 def test_symmetry_is_proved_under_equations(text, equations):
     assert the_term(Attention(text)).symmetric_if == equations
+
+
+def test_many_parameters_do_not_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five vectors have 56 sets of equations, of 10 numbers each; few pairs of them need a normal form."""
+    met = []
+    monkeypatch.setattr(symmetry, "identical", lambda *given: met.append(given) or identical(*given))
+    text = "+".join(f"tanh(dot(many{i}, x))*sin(dot(many{i}, y))" for i in range(5))
+    assert the_term(Attention(text, "y")).symmetric_if is None
+    assert len(met) <= 100
 
 
 def test_a_value_that_is_not_affine_is_a_feature():
