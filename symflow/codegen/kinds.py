@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS, package_version, stamp
+from symflow.codegen.versions import COMPILE_FLAGS, OPTIONAL_FLAGS, package_version, register_bits, stamp
 
 if TYPE_CHECKING:
     from symflow.codegen.interface import Interface
@@ -31,7 +31,11 @@ class Kind(Protocol):
     """
 
     name: str
-    flags: Flags
+
+    @property
+    def flags(self) -> Flags:
+        """Flags of the compiler, and those it may lack."""
+        ...
 
     def stamp(self) -> dict[str, str]:
         """Return what a compiled kernel depends on besides its source."""
@@ -93,8 +97,13 @@ class _Tokens:
     """Velocities of n tokens."""
 
     name = "tokens"
-    #: Never -ffast-math. Registers of every width are in the source, so that nothing depends on the machine.
-    flags: Flags = (("-O3", "-fPIC", "-DNDEBUG", "-fno-math-errno", "-ffp-contract=off", "-w"), ())
+
+    @property
+    def flags(self) -> Flags:
+        """Never -ffast-math; of the copies for registers of every width, this machine's and the least one."""
+        host = f"-DSYMFLOW_HOST={register_bits()}" if register_bits() else ""
+        flags = ("-O3", "-fPIC", "-DNDEBUG", "-fno-math-errno", "-ffp-contract=off", "-w", host)
+        return tuple(flag for flag in flags if flag), ()
 
     def stamp(self) -> dict[str, str]:
         from symflow_ext.contract import pairs_hash

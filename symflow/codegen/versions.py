@@ -57,6 +57,13 @@ def cpu_features() -> str:
     return hashlib.sha256(f"{os.uname().machine} {_cpu_flags()}".encode()).hexdigest()[:16]
 
 
+@functools.lru_cache(maxsize=1)
+def register_bits() -> int:
+    """Return the width of the vector registers that kernels of pairs have a copy for; 0 for the least one."""
+    words = set(_cpu_flags().split())
+    return 512 if "avx512f" in words else 256 if {"avx2", "fma"} <= words else 0
+
+
 def _cpu_flags() -> str:
     """Return model and feature flags of the first processor."""
     lines = []
