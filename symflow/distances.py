@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array
 from symflow.integrate.gaussian import Gaussian
 
 __all__ = [

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array, real_array, real_number
 from symflow.clustering.pairs import blocks, tokens
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array, real_number
 
 __all__ = ["Dissipation", "Energy", "Exponential", "Interaction", "energy_along"]
 

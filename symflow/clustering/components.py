@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.checking import Array, real_array, real_number
 from symflow.clustering.pairs import directions, tokens
 from symflow.clustering.staircase import Plateau, count_plateaus
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array, real_number
 
 COSINE = 0.999  #: from which cosine on tokens of a sphere are linked
 _RELATIVE = 1e-3  #: distance at which tokens of ℝᵈ are linked, over the diameter at the first time

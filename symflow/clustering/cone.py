@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.checking import Array
 from symflow.clustering.pairs import directions, tokens
 from symflow.errors import InputError, Undecided
-from symflow.integrate.checking import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from typing import Any
 
 from sympy import Add, Expr, Integer, Symbol, exp, factor, lambdify, latex, powsimp
 
+from symflow.checking import Array, real_array, real_number
 from symflow.clustering.zonal import ZonalTerm, zonal_terms
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array, real_number
 
 GAMMA = Symbol("gamma", real=True)
 COUNT = Symbol("n", integer=True, positive=True)

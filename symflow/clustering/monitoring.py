@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.clustering.pairs import tokens
 from symflow.energies import Energy
 from symflow.errors import InputError
-from symflow.integrate.checking import Array
 
 _EPS = float(np.finfo(np.float64).eps)
 

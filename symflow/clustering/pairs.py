@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array
 
 _BLOCK = 2**21  #: numbers in one block of pairs
 

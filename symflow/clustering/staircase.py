@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array, positive_number, real_array, real_number
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, positive_number, real_array, real_number
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.codegen.kernel import BACKENDS, Kernel
 from symflow.codegen.kernel import compile as compile_kernel
 from symflow.errors import BackendWarning, BuildError, InputError
-from symflow.integrate.checking import Array
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symflow.integrate.checking import Array
+from symflow.checking import Array
 
 
 class Dense(Protocol):

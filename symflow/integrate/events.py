@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from symflow.checking import Array
 from symflow.errors import InputError
-from symflow.integrate.checking import Array
 from symflow.integrate.dense import Dense
 from symflow.integrate.layout import Layout
 from symflow.integrate.options import Event

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array
 
 #: What rounding may leave of an asymmetry or a negative eigenvalue, relative to the largest.
 ROUNDING = 1e-12

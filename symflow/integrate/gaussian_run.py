@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.codegen.kernel import Kernel
 from symflow.errors import InputError
 from symflow.integrate.backends import compiled_for
-from symflow.integrate.checking import Array
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.implicit import ImplicitDriver, Inside
 from symflow.integrate.layout import ChainLayout, FactorLayout, GaussianLayout, MomentLayout

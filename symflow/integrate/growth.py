@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from symflow.integrate.checking import Array
+from symflow.checking import Array
 
 _LEFT = 1e-9  # until the singularity, relative to the time gone by
 _AGREEMENT = 0.05  # of two successive extrapolations, relative to what is left

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.errors import InputError, NormaliserDiverges
-from symflow.integrate.checking import Array
 from symflow.integrate.dense import PieceDense
 from symflow.integrate.growth import GrowthMonitor
 from symflow.integrate.methods import Chunk

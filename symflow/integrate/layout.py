@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.integrate.backends import covariances, runtime
-from symflow.integrate.checking import Array
 from symflow.integrate.gaussian import Gaussian, pivoted_cholesky
 
 

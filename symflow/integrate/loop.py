@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from symflow.integrate.checking import Array
+from symflow.checking import Array
 from symflow.integrate.dense import Dense
 from symflow.integrate.events import EventFinder
 from symflow.integrate.layout import Layout

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.integrate.backends import runtime
-from symflow.integrate.checking import Array
 from symflow.integrate.dense import Dense, TableauDense
 from symflow.integrate.options import Options
 from symflow.integrate.python_stepper import PythonStepper

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array, positive_number, real_array, real_number
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, positive_number, real_array, real_number
 
 ADAPTIVE = ("dop853", "dp5", "taylor", "radau", "bdf")
 IMPLICIT = ("radau", "bdf")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Identity, MatAdd, MatMul, MatrixSymbol, Transpose, ZeroMatrix
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError, NormaliserDiverges
-from symflow.integrate.checking import Array, real_array
 from symflow.integrate.gaussian import Gaussian as Gaussian
 from symflow.integrate.schedule import TimeDependent, depends_on_time, read_time_dependent
 from symflow.integrate.tokens.state import Tokens

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symflow.integrate.checking import Array
+from symflow.checking import Array
 from symflow.integrate.growth import GrowthMonitor
 from symflow_ext.tableau import TABLEAUX, Row, Tableau
 

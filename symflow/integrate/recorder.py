@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symflow.integrate.checking import Array
+from symflow.checking import Array
 from symflow.integrate.dense import Dense, JoinedDense
 from symflow.integrate.layout import Layout
 from symflow.integrate.methods import Chunk

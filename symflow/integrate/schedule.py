@@ -13,9 +13,9 @@ import numpy as np
 import sympy
 from sympy import Expr, MatrixBase, Symbol
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError
 from symflow.integrate.backends import runtime
-from symflow.integrate.checking import Array, real_array
 
 #: How many axes of an entry a matrix parameter may have: heads, rows, columns.
 _MOST_AXES = 3

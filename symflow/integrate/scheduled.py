@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.codegen.calls import evaluate
 from symflow.codegen.kernel import Kernel
 from symflow.integrate.backends import runtime
-from symflow.integrate.checking import Array
 from symflow.integrate.problem import Problem
 
 Rhs = Callable[[float, Array], Array]

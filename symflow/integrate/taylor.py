@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.codegen.kernel import Kernel
 from symflow.codegen.taylor.recursion import order_for
 from symflow.errors import InputError
-from symflow.integrate.checking import Array
 from symflow.integrate.growth import GrowthMonitor
 from symflow.integrate.problem import Problem
 from symflow.integrate.python_stepper import NON_FINITE, PythonStepper

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError
 from symflow.integrate.archive import read_archive, write_archive
 from symflow.integrate.backends import covariances
-from symflow.integrate.checking import Array, real_array
 from symflow.integrate.dense import Dense
 from symflow.integrate.layout import Layout
 

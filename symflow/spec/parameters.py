@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sympy import Symbol, sympify
 
 from symflow.algebra.grammar import parse
+from symflow.checking import entry, real_array
 from symflow.errors import InputError
-from symflow.integrate.checking import entry, real_array
 from symflow.integrate.problem import symbolic_statement
 from symflow.integrate.transformer.tensors import locate
 from symflow.integrate.transformer.weights import load_attention

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.checking import real_array
 from symflow.errors import InputError
-from symflow.integrate.checking import real_array
 from symflow.integrate.gaussian import Gaussian
 from symflow.spec.values import at, read_array, read_index
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.checking import entry
 from symflow.errors import InputError
-from symflow.integrate.checking import entry
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symflow.integrate.checking import Array
+from symflow.checking import Array
 from symflow.integrate.ensemble.run import ensemble
 from symflow.models.attention.softmax import Softmax
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from symflow.certify.measurement import Criterion, Estimate
+from symflow.checking import Array
 from symflow.claims.claim import Deadline
 from symflow.claims.glpr23._runs import run, uniform_starts
 from symflow.claims.measuring import Experiment, measured
 from symflow.energies import Interaction
-from symflow.integrate.checking import Array
 
 BETA = 2.0
 _ROUNDING = 1e-10  #: of energies at the end of a run, rather than a standard error

@@ -11,8 +11,8 @@ from sympy import Matrix, Rational, S, Transpose, diff, prod, symbols, zeros
 
 from symflow.derive.components import ROOT_DIGITS, in_digits, is_nonzero
 from symflow.derive.particles.cloud import (
-    Cloud,
     SIZES,
+    Cloud,
     clouds,
     defined_velocities,
     kernels_of,

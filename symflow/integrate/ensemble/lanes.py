@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.checking import Array
 from symflow.codegen.fixed.kernel import LANES, LARGEST, FixedKernel, fixed_kernel
 from symflow.codegen.fixed.unroll import Unsupported
 from symflow.errors import BackendWarning, BuildError
 from symflow.integrate.backends import runtime
-from symflow.integrate.checking import Array
 from symflow.integrate.ensemble.members import Members
 from symflow.integrate.ensemble.result import Rows
 from symflow.integrate.gaussian import Gaussian

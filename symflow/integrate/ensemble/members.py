@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sympy import Basic, MatrixSymbol
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.problem import Problem, read_problem, symbolic_statement
 from symflow.integrate.schedule import depends_on_time

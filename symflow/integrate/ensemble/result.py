@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.checking import Array
 from symflow.errors import InputError
 from symflow.integrate.archive import read_archive, write_archive
 from symflow.integrate.backends import covariances
-from symflow.integrate.checking import Array
 from symflow.integrate.trajectory import GaussianTrajectory
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array
 from symflow.codegen.kernel import BACKENDS
 from symflow.errors import BuildError, InputError, NormaliserDiverges
 from symflow.integrate.backends import runtime
-from symflow.integrate.checking import Array
 from symflow.integrate.ensemble.lanes import LaneRun, lane_run
 from symflow.integrate.ensemble.members import Members, read_clouds, read_laws, read_members
 from symflow.integrate.ensemble.result import Ensemble, Rows

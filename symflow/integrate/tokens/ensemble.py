@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from symflow.checking import Array
 from symflow.integrate.backends import compiled_for
-from symflow.integrate.checking import Array
 from symflow.integrate.ensemble.members import Members
 from symflow.integrate.ensemble.result import Ensemble
 from symflow.integrate.ensemble.threads import Progress, Watch, run_threads

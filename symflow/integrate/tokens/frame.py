@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from symflow.algebra.words import identical
+from symflow.checking import Array
 from symflow.errors import InputError
-from symflow.integrate.checking import Array
 from symflow.integrate.problem import Problem, read_problem
 from symflow.integrate.schedule import TimeDependent
 from symflow.integrate.tokens.state import Tokens

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from symflow.checking import Array
 from symflow.codegen.kernel import Kernel
 from symflow.errors import InputError
 from symflow.integrate.backends import compiled_for
-from symflow.integrate.checking import Array
 from symflow.integrate.implicit import ImplicitDriver
 from symflow.integrate.loop import follow
 from symflow.integrate.methods import Driver, TableauDriver

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symflow.checking import Array, real_array
 from symflow.errors import InputError
-from symflow.integrate.checking import Array, real_array
 from symflow.models.attention.model import AttentionModel
 
 #: How far from 1 the norm of a token on the sphere may be; what is closer is rounding of the caller's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from symflow.integrate.checking import Array
+from symflow.checking import Array
 from symflow.integrate.dense import Dense
 from symflow.integrate.layout import Layout
 from symflow.integrate.trajectory import Trajectory

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from symflow.checking import real_array
 from symflow.errors import InputError
 from symflow.integrate.backends import covariances
-from symflow.integrate.checking import real_array
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.layout import FactorLayout
 from symflow.integrate.problem import read_problem, require_gaussian
