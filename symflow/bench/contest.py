@@ -53,7 +53,7 @@ class Needs:
     Attributes
     ----------
     multiply_adds : float
-        Multiplications with an addition; an addition alone takes as long.
+        Multiplications with an addition.
     exponentials : float
     bytes : float
         To and from memory.

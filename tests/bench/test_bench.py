@@ -147,7 +147,7 @@ def test_some_rows_are_compared() -> None:
 
 def test_operations_of_the_sum_over_pairs() -> None:
     n, d = 10, 3
-    assert needs(n, d) == Needs(50 * d + 100 * d + 100, 50, 2 * 8 * n * d)
+    assert needs(n, d) == Needs(50 * d + 100 * d, 50, 2 * 8 * n * d)
 
 
 def test_definition_of_the_velocity() -> None:
