@@ -13,7 +13,7 @@ _SIZE = 768  # of the square matrices whose product is timed
 _LENGTH = 1 << 22  # of the vectors that are streamed, beyond every cache
 _ROUNDS = 4
 _MANY_ROUNDS = 12  # of short timings, since another process may have a core
-_SHARE = 5e-3  # seconds that one timing in registers takes
+_SHARE = 10e-3  # seconds that one timing in registers takes
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ def measure_limits(threads: int = 1) -> Limits:
 
 def _together(work: Callable[[int], object], threads: int) -> float:
     """Return seconds per round where so many threads run at the same time, over their number."""
+    work(1000)  # registers may be slow at first
     start = time.perf_counter()
     work(1000)
     rounds = max(1000, int(1000 * _SHARE / (time.perf_counter() - start)))
