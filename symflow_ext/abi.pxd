@@ -24,6 +24,7 @@ cdef extern from "symflow_abi.h" nogil:
         int (*sylvester)(const symflow_linalg *, ptrdiff_t, const double *, double *, double *) noexcept nogil
         void (*parallel)(ptrdiff_t, void (*)(ptrdiff_t, void *) noexcept nogil, void *) noexcept nogil
         const symflow_tile_products *tiles
+        int (*interrupted)() noexcept nogil
 
     ctypedef struct symflow_call:
         const symflow_linalg *linalg

@@ -10,6 +10,7 @@ tiles.
 
 import os
 
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport fabs, sqrt
 from libc.stdlib cimport free, malloc
@@ -451,6 +452,14 @@ cdef void _table_parallel(ptrdiff_t parts, symflow_part part, void *job) noexcep
         part(k, job)
 
 
+cdef int _look() except 3 with gil:
+    """Handle signals; the exception of one stays pending and travels up as the status SYMFLOW_RAISED."""
+    PyErr_CheckSignals()
+    return SYMFLOW_OK
+
+
+ctypedef int (*looker)() noexcept nogil
+
 cdef symflow_linalg _TABLE
 _TABLE.gemm = _table_gemm
 _TABLE.shaped = _table_shaped
@@ -462,6 +471,7 @@ _TABLE.sqrtm = square_root
 _TABLE.sylvester = sylvester_root
 _TABLE.parallel = _table_parallel
 _TABLE.tiles = &_tiles
+_TABLE.interrupted = <looker>_look
 
 
 cdef const symflow_linalg *linalg_table() noexcept nogil:

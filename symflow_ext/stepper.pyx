@@ -9,14 +9,13 @@ Hairer, Norsett, Wanner, *Solving Ordinary Differential Equations I* (1993), II.
 II.5 (the error estimate of DOP853), II.6 (dense output).
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport HUGE_VAL, fabs, fmax, fmin, isfinite, nextafter, pow, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 from symflow_ext.abi cimport SYMFLOW_OK, SYMFLOW_RAISED
 from symflow_ext.buffers cimport Reader, Writer
 from symflow_ext.call cimport Bound
-from symflow_ext.linalg cimport vectors
+from symflow_ext.linalg cimport linalg_table, vectors
 from symflow_ext.tables cimport LANES, combine, table_of
 
 cdef extern from "<time.h>" nogil:
@@ -46,15 +45,6 @@ cdef ptrdiff_t CLOCK_SIZE = 256, CLOCK_STEPS = 8
 
 # One evaluation of so many numbers may take seconds: Ctrl-C does not wait for the end of a step.
 cdef ptrdiff_t SIGNAL_SIZE = 4096
-
-ctypedef int (*looker)() noexcept nogil
-cdef looker LOOK = <looker>_look
-
-
-cdef int _look() except 3 with gil:
-    """Handle signals; the exception of one stays pending and travels up as the status SYMFLOW_RAISED."""
-    PyErr_CheckSignals()
-    return SYMFLOW_OK
 
 
 cdef double _now() noexcept nogil:
@@ -204,7 +194,7 @@ cdef class Stepper:
         self.nfev += 1
         code = self._rhs(t, y, dy, self._call)
         if code == SYMFLOW_OK and self._n >= SIGNAL_SIZE:
-            code = LOOK()
+            code = linalg_table().interrupted()
         return code
 
     cdef int _start(self) noexcept nogil:

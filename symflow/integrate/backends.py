@@ -58,7 +58,19 @@ def compiled_for(
             raise BuildError("the compiled runtime is missing; reinstall symflow with a C compiler on PATH")
         if steps:
             warn_without_runtime()
-    return compile_kernel(model, backend, names, entry)
+    made = _made(model, backend, frozenset(names), entry)
+    if made:
+        return made[0]
+    kernel = compile_kernel(model, backend, names, entry)
+    if kernel.backend == "compiled":  # what fell back says so every time
+        made.append(kernel)
+    return kernel
+
+
+@lru_cache(maxsize=64)
+def _made(model: Any, backend: str, names: frozenset[str], entry: str | None) -> list[Kernel]:
+    """Return a place for the kernel of a model: looking one up takes longer than a small run."""
+    return []
 
 
 def covariances(factors: Array) -> Array:

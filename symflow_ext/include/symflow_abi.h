@@ -41,6 +41,8 @@ typedef struct symflow_linalg {
     /* Run part(0 .. parts - 1, job), begun in this order, on several threads where some are free. */
     void (*parallel)(ptrdiff_t parts, void (*part)(ptrdiff_t part, void *job), void *job);
     const struct symflow_tile_products *tiles; /* products of pairs of tokens: symflow_tiles.h */
+    /* For what may take long: SYMFLOW_OK, or SYMFLOW_RAISED where a signal has raised an exception. */
+    int (*interrupted)(void);
 } symflow_linalg;
 
 /* One bound call: sizes, parameters (scalars as arrays of one), scratch. */

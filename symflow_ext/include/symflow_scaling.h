@@ -23,7 +23,7 @@
 
 #include "symflow_tiling.h"
 
-enum { SYMFLOW_SCALING_PASSES = 10000, SYMFLOW_SCALING_INNER = 200 };
+enum { SYMFLOW_SCALING_PASSES = 10000, SYMFLOW_SCALING_INNER = 200, SYMFLOW_SCALING_MANY = 512 };
 
 #define SYMFLOW_SCALING_TOLERANCE 1e-13
 #define SYMFLOW_SCALING_TINY 1e-200 /* a mass that is less has lost digits */
@@ -31,7 +31,7 @@ enum { SYMFLOW_SCALING_PASSES = 10000, SYMFLOW_SCALING_INNER = 200 };
 /* What the iteration works on: vectors of tokens, in the panels of features that it does not use yet. */
 typedef struct symflow_scaling {
     symflow_tiling *tiling;
-    int symmetric;
+    int symmetric, raised;
     ptrdiff_t tokens, passes;
     double *marginal, *logarithm, *residual, *direction, *product, *step, *measure;
 } symflow_scaling;
@@ -51,6 +51,15 @@ static int symflow_scaling_pass(symflow_scaling *s, int side, double *out, doubl
         if (logarithm) logarithm[i] = tiling->shift[i] + log(mass);
     }
     return tiny;
+}
+
+/* Whether a signal ends the iteration: with so many tokens it may take a minute. */
+static int symflow_scaling_stopped(symflow_scaling *s)
+{
+    const symflow_pairs *job = s->tiling->job;
+    if (!s->raised && job->n >= SYMFLOW_SCALING_MANY && job->linalg && job->linalg->interrupted)
+        s->raised = job->linalg->interrupted();
+    return s->raised;
 }
 
 /* Marginals of the weights and their logarithms: most often no token needs a shift. */
@@ -102,6 +111,7 @@ static void symflow_scaling_newton(symflow_scaling *s, double accuracy)
     double size = symflow_scaling_inner(s, s->residual, s->residual);
     const double enough = accuracy * accuracy * size;
     for (int k = 0; k < SYMFLOW_SCALING_INNER && size > enough && s->passes < SYMFLOW_SCALING_PASSES; ++k) {
+        if (symflow_scaling_stopped(s)) return;
         symflow_scaling_curvature(s);
         const double curvature = symflow_scaling_inner(s, s->direction, s->product);
         if (!(curvature > 0.0)) return; /* nothing but rounding is left */
@@ -182,6 +192,7 @@ static int symflow_scaling_iterate(symflow_scaling *s)
     const ptrdiff_t n = s->tiling->job->n;
     symflow_scaling_start(s);
     while (s->passes < SYMFLOW_SCALING_PASSES) {
+        if (symflow_scaling_stopped(s)) return s->raised;
         if (!s->symmetric) symflow_scaling_rows(s);
         symflow_scaling_marginals(s, SYMFLOW_KEYS);
         double defect = 0.0, size = symflow_scaling_largest(n, s->tiling->query_potential) +
