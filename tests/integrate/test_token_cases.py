@@ -276,6 +276,33 @@ except KeyboardInterrupt:
 def test_an_interrupt_ends_a_long_run_of_tokens(backend: str) -> None:
     """U114: 10⁹ steps of 2000 tokens; within two seconds, and later runs are what they were."""
     script = [sys.executable, "-c", _SCRIPT.format(backend=backend)]
+    _interrupted(script)
+
+
+_SCALING = """
+import signal
+import numpy as np
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from symflow import Sinkhorn, solve
+rng = np.random.default_rng(0)
+x, (q, k) = rng.standard_normal((3000, 3)), rng.standard_normal((2, 3, 3))
+run = lambda n: solve(Sinkhorn(temperature=0.05), x[:n], {"Q": q, "K": k, "V": np.eye(3)}, (0, 1e-3))
+first = run(2).x
+print("running", flush=True)
+try:
+    run(3000)
+except KeyboardInterrupt:
+    print("interrupted", np.array_equal(run(2).x, first), flush=True)
+"""
+
+
+def test_an_interrupt_ends_one_scaling() -> None:
+    """U114: a single right-hand side that takes minutes."""
+    _interrupted([sys.executable, "-c", _SCALING])
+
+
+def _interrupted(script: list[str]) -> None:
+    """Interrupt a script a second after it says that it runs; it is to answer within two."""
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
