@@ -113,7 +113,7 @@ cdef class Call(Bound):
         self.call.linalg = linalg_table()
         self.call.dims = self._sizes
         self.call.params = <const double *const *>pointers
-        self.call.work = values + (64 - <size_t>values % 64) % 64 // 8  # whole cache lines: there are 8 to spare
+        self.call.work = values + (64 - <size_t>values % 64) % 64 // 8  # a cache line: there are 8 to spare
         self.call.user = NULL
 
     def __dealloc__(self):

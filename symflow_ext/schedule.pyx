@@ -286,7 +286,7 @@ cdef void _exponential(const exponential *turn, double t, double *flow) noexcept
     cdef double *step = flow + size
     cdef double *product = step + size
     cdef double largest = 0.0, row, scale = t
-    cdef int squarings = 0, k
+    cdef int squarings = 0, k, _k
     for i in range(d):
         row = 0.0
         for j in range(d):
@@ -307,7 +307,7 @@ cdef void _exponential(const exponential *turn, double t, double *flow) noexcept
             flow[i] = product[i]
         for i in range(d):
             flow[i * d + i] += 1.0
-    for k in range(squarings):
+    for _k in range(squarings):
         turn.linalg.gemm(0, 0, d, d, d, 1.0, flow, flow, 0.0, product)
         memcpy(flow, product, size * sizeof(double))
 

@@ -102,7 +102,7 @@ class _Tokens:
     def flags(self) -> Flags:
         """Never -ffast-math; of the copies for registers of every width, this machine's and the least one."""
         host = f"-DSYMFLOW_HOST={register_bits()}" if register_bits() else ""
-        flags = ("-O3", "-fPIC", "-DNDEBUG", "-fno-math-errno", "-ffp-contract=off", "-w", host)
+        flags = ("-O3", "-fPIC", "-DNDEBUG", "-fno-math-errno", "-fwrapv", "-ffp-contract=off", "-w", host)
         return tuple(flag for flag in flags if flag), ()
 
     def stamp(self) -> dict[str, str]:
