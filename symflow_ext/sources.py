@@ -21,8 +21,8 @@ EXTENSIONS = {
 #: Where the C headers lie, from the root of the repository.
 INCLUDE_DIRS = ["symflow_ext/include"]
 
-#: Never ``-ffast-math``: it lets NaN through, and loading such a library flushes denormals. Exponents are built
-#: from bits of integers that wrap.
+#: Never ``-ffast-math``: it lets NaN through, and loading such a library flushes denormals.
+#: Integers wrap: exponents are made of their bits.
 COMPILE_ARGS = ["-O3", "-fno-math-errno", "-fwrapv", "-ffp-contract=off", "-Wno-unused-function", "-pthread"]
 
 #: Directives of every source, so that none has to repeat them.
