@@ -22,6 +22,9 @@ from symflow.errors import InputError
 from symflow.models.attention.model import AttentionModel
 from symflow.models.statement import Family, Statement
 
+#: The largest factor of a score whose numbers are drawn at random tokens; beyond, steps have symbols for it.
+_TEMPERATE = 4
+
 #: min(1/θ of the first position, p/(p − 1)): what a causal mask multiplies the dependence on the law by.
 MASK = Symbol("kappa", positive=True)
 #: Parts by which the radius grows between two evaluations of a bound.
@@ -207,6 +210,17 @@ def stability(model: AttentionModel, given: Iterable[str] | None = None) -> Stab
         raise InputError(f"model must be an attention model such as Softmax(), got {model!r}")
     statement = model.statement(given)
     _refuse(statement)
+    heads, constants = _bounds(statement)
+    rise = growth(constants[0])
+    shown = model, statement, heads, constants, rise
+    if not model.scale.free_symbols and model.scale > _TEMPERATE:  # checks draw scores of order one
+        symbolic = model.with_symbolic_scale().statement(given)
+        shown = model, symbolic, *_bounds(symbolic), growth(_bounds(symbolic)[1][0])
+    return Stability(model, statement, steps(*shown), heads, *constants, rise)
+
+
+def _bounds(statement: Statement) -> tuple[tuple[HeadBounds, ...], tuple[Any, Any, Any]]:
+    """Return the bounds of the heads, and speed and Lipschitz constants in query and law."""
     heads = tuple(head_bounds(head, statement.x, statement.y) for head in active_heads(statement))
     slope, constant = affine_parts(statement.background, statement.x)
     speed = SpectralNorm(constant) + SpectralNorm(slope) * RADIUS + _total(heads, "speed", statement)
@@ -214,9 +228,7 @@ def stability(model: AttentionModel, given: Iterable[str] | None = None) -> Stab
     law = _total(heads, "law", statement)
     if statement.space == "sphere":
         speed, query, law = (part.subs(RADIUS, 1) for part in (speed, query + speed, law))
-    rise = growth(speed)
-    shown = steps(model, statement, heads, (speed, query, law), rise)
-    return Stability(model, statement, shown, heads, speed, query, law, rise)
+    return heads, (speed, query, law)
 
 
 def _total(heads: tuple[HeadBounds, ...], name: str, statement: Statement) -> Expr:

@@ -206,3 +206,14 @@ def test_bad_numbers_are_refused(params, options, match):
 def test_a_bound_beyond_doubles_is_no_failure(model):
     """Whole runs grow at most like the exponential of a large number here, which no double holds."""
     assert stability(model).check()
+
+
+@pytest.mark.parametrize(
+    "model", [Softmax(space="sphere", beta=1e5), Linear(beta=1000), Sinkhorn(temperature="1/100")]
+)
+def test_steps_are_checked_at_any_scale(model):
+    """The checks draw scores of order one; the constants are those of the model's own numbers."""
+    found = stability(model)
+    assert found.check()
+    once = stability(type(model)(space=model.space)).constants({"A": [[1]], "V": [[1]]}, radius=1)
+    assert found.constants({"A": [[1]], "V": [[1]]}, radius=1).query > once.query
