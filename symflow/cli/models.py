@@ -63,8 +63,14 @@ def list_models(as_json: bool) -> None:
             }
         )
         return
-    out = console()
-    words = tuple(f"{word}-…" for word in COMBINATORS)
+    _print_models(console(), models, methods, tuple(f"{word}-…" for word in COMBINATORS))
+
+
+def _print_models(
+    out: Console, models: list[dict[str, Any]], methods: list[dict[str, str]], words: tuple[str, ...]
+) -> None:
+    from symflow.cli._findings import energies
+
     rows = table("model", "score s(x, y)", "value v(y)", "weights", "Gaussians", *words)
     for row in models:
         weights = "k" if row["normalise"] == "none" else row["normalise"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,7 @@ _ELSEWHERE = dict.fromkeys(("mean", "cov", "factor"), "; a run of tokens has x")
 }
 
 
-class Trajectory:
+class Trajectory(ABC):
     """What every run leaves; of a Gaussian law it has ``mean`` and ``cov``, of tokens ``x``.
 
     Attributes
@@ -207,13 +208,13 @@ class Trajectory:
     def _header(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (*_HEADER, *self._named)}
 
+    @abstractmethod
     def _variables(self) -> dict[str, tuple[tuple[str, ...], Array]]:
         """Return arrays with the names of their axes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _sizes(self) -> str:
         """Return the sizes in words."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         times = f"{self.t.size} time{'' if self.t.size == 1 else 's'}"

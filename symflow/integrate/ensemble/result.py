@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from abc import ABC, abstractmethod
 from dataclasses import InitVar, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from symflow.integrate.backends import covariances
 from symflow.integrate.trajectory import GaussianTrajectory
 
 
-class Ensemble:
+class Ensemble(ABC):
     """What B runs leave, member first, then time; of Gaussian laws ``mean`` and ``cov``, of tokens ``x``.
 
     Attributes
@@ -127,9 +128,9 @@ class Ensemble:
         }
         return self._trajectory(common | states)
 
+    @abstractmethod
     def _trajectory(self, parts: dict[str, Any]) -> Any:
         """Return the run with these fields."""
-        raise NotImplementedError
 
     def _message(self, i: int, status: str) -> str:
         where, why = f"t = {self.last_t[i]:.10g}", str(self.reasons[i])

@@ -15,7 +15,7 @@ from symflow.integrate.backends import runtime
 from symflow.integrate.ensemble.lanes import LaneRun, lane_run
 from symflow.integrate.ensemble.members import Members, read_clouds, read_laws, read_members
 from symflow.integrate.ensemble.result import Ensemble, Rows
-from symflow.integrate.ensemble.threads import Progress, Watch, line_of_progress, run_threads
+from symflow.integrate.ensemble.threads import Progress, Watch, in_a_sentence, line_of_progress, run_threads
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.options import Options, read_options
 from symflow.integrate.problem import read_problem, refuse_divergent
@@ -148,11 +148,7 @@ def _run(
     rows = work.rows()
     _refuse_divergent(members, options, rows)
     done = int((rows.status != "stopped").sum())
-    message = f"{done} of {members.count} members ran to their end"
-    if interrupted:
-        message += "; interrupted"
-    elif done < members.count:
-        message += f"; max_wall_time = {options.max_wall_time:g} s was over"
+    message = in_a_sentence(done, members.count, interrupted, options.max_wall_time)
     where = "lanes" if isinstance(work, LaneRun) else backend
     return rows.ensemble(times, message, members.problem.statement.name, options.method, where)
 

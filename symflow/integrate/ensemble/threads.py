@@ -50,6 +50,14 @@ def line_of_progress(done: int, total: int) -> None:
     print(f"\r{done} of {total} members", end=end, file=sys.stderr, flush=True)  # noqa: T201
 
 
+def in_a_sentence(done: int, total: int, interrupted: bool, max_wall_time: float | None) -> str:
+    """Return how many members ran to their end, and why not all."""
+    message = f"{done} of {total} members ran to their end"
+    if interrupted:
+        return f"{message}; interrupted"
+    return message if done == total else f"{message}; max_wall_time = {max_wall_time:g} s was over"
+
+
 def run_threads(make: Callable[[], Callable[[], bool]], threads: int, watch: Watch) -> bool:
     """Advance until no work is left, the time is over, or the user interrupts; return whether they did.
 

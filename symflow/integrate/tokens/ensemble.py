@@ -14,7 +14,7 @@ from symflow.checking import Array
 from symflow.integrate.backends import compiled_for
 from symflow.integrate.ensemble.members import Members
 from symflow.integrate.ensemble.result import Ensemble
-from symflow.integrate.ensemble.threads import Progress, Watch, run_threads
+from symflow.integrate.ensemble.threads import Progress, Watch, in_a_sentence, run_threads
 from symflow.integrate.loop import Outcome, follow
 from symflow.integrate.methods import Driver
 from symflow.integrate.options import IMPLICIT, Options
@@ -72,11 +72,7 @@ def run_clouds(
     watch = Watch(work.done, members.count, progress, options.max_wall_time)
     interrupted = run_threads(work.worker, threads, watch)
     done = work.done()
-    message = f"{done} of {members.count} members ran to their end"
-    if interrupted:
-        message += "; interrupted"
-    elif done < members.count:
-        message += f"; max_wall_time = {options.max_wall_time:g} s was over"
+    message = in_a_sentence(done, members.count, interrupted, options.max_wall_time)
     problem = members.problem
     return TokenEnsemble(
         t=times,
