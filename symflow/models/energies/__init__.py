@@ -1,0 +1,1 @@
+"""Energies of laws of tokens, one class per definition in a paper."""

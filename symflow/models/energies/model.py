@@ -1,0 +1,68 @@
+"""The base class of energies: turns declared lines of mathematics into an :class:`EnergyStatement`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import S
+
+from symflow.algebra.grammar import Parsed, parse_score
+from symflow.algebra.symbols import dimension, vector
+from symflow.errors import InputError
+from symflow.models.energies.statement import EnergyStatement
+
+Shapes = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class EnergyModel:
+    r"""One energy; subclasses declare the class attributes below and nothing else.
+
+    .. math:: F(\mu) = \tfrac12\iint W(x, y)\,d\mu(x)\,d\mu(y) + \int U(x)\,d\mu(x)
+
+    W is the text ``pair`` in x and y, U the text ``potential`` in x, of the small grammar; either may be
+    empty. ``parameters`` declares shapes that do not follow from the texts.
+    """
+
+    # What an energy declares. Without annotations, so that they are not constructor arguments.
+    name = ""
+    title = ""
+    pair = ""
+    potential = ""
+    parameters: Shapes = {}  # noqa: RUF012
+    space = "euclidean"
+    reference = ""
+
+    def statement(self) -> EnergyStatement:
+        """Return the definition at symbolic size.
+
+        Raises
+        ------
+        GrammarError
+            If a text cannot be read or its shapes contradict each other.
+        InputError
+            If the potential contains y.
+        """
+        parts = [parse_score(text, self.parameters) for text in (self.pair, self.potential) if text]
+        pair = parts[0].expression if self.pair else S.Zero
+        potential = parts[-1].expression if self.potential else S.Zero
+        x, y = vector("x", dimension("d")), vector("y", dimension("d"))
+        if potential.has(y):
+            raise InputError(f"potential = {self.potential!r} of {self.name} contains y; it is a function of x")
+        return EnergyStatement(
+            name=self.name,
+            pair=pair,
+            potential=potential,
+            x=x,
+            y=y,
+            parameters=_union(parts, "parameters"),
+            dimensions=_union(parts, "dimensions") or (dimension("d"),),
+            space=self.space,
+            reference=self.reference,
+        )
+
+
+def _union(parts: Sequence[Parsed], field: str) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(symbol for part in parts for symbol in getattr(part, field)))

@@ -1,0 +1,45 @@
+"""What the definition of an energy says, as SymPy; everything else is derived from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sympy import Expr, MatrixSymbol, S, Symbol
+
+
+@dataclass(frozen=True)
+class EnergyStatement:
+    r"""The definition of one energy of a probability law, at symbolic size.
+
+    .. math:: F(\mu) = \tfrac12\iint W(x, y)\,d\mu(x)\,d\mu(y) + \int U(x)\,d\mu(x) + \text{rest}(\mu)
+
+    Attributes
+    ----------
+    name : str
+        Identifier, e.g. ``"exponential"``.
+    pair : Expr
+        W(x, y), a SymPy scalar over ``Trace`` atoms; zero where there is no interaction. It need not be
+        symmetric.
+    potential : Expr
+        U(x).
+    x, y : MatrixSymbol
+        Two tokens (d × 1).
+    parameters : tuple of MatrixSymbol or Symbol
+        In call order.
+    dimensions : tuple of Symbol
+        Sizes, ``d`` first.
+    space : str
+        Where tokens live: ``"euclidean"`` or ``"sphere"``.
+    reference : str
+        Citation key and equation.
+    """
+
+    name: str
+    pair: Expr
+    x: MatrixSymbol
+    y: MatrixSymbol
+    parameters: tuple[MatrixSymbol | Symbol, ...]
+    dimensions: tuple[Symbol, ...]
+    space: str = "euclidean"
+    reference: str = ""
+    potential: Expr = S.Zero
