@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sympy import S
@@ -14,6 +15,7 @@ from symflow.errors import InputError
 from symflow.models.energies.statement import EnergyStatement
 
 Shapes = Mapping[str, Sequence[Any]]
+NO_SHAPES: Shapes = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class EnergyModel:
     title = ""
     pair = ""
     potential = ""
-    parameters: Shapes = {}  # noqa: RUF012
+    parameters = NO_SHAPES
     space = "euclidean"
     reference = ""
 
