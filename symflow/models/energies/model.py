@@ -52,7 +52,7 @@ class EnergyModel:
         potential = parts[-1].expression if self.potential else S.Zero
         x, y = vector("x", dimension("d")), vector("y", dimension("d"))
         if potential.has(y):
-            raise InputError(f"potential = {self.potential!r} of {self.name} contains y; it is a function of x")
+            raise InputError(f"potential = {self.potential!r} of {self.name} contains y; use x only")
         return EnergyStatement(
             name=self.name,
             pair=pair,

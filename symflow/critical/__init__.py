@@ -1,0 +1,1 @@
+"""Critical points of energies on spheres: found, proved, classified."""
