@@ -72,6 +72,8 @@ class Claim:
         Names of the positional arguments, for messages; a trailing ``?`` marks an optional one.
     experiment : Experiment or None
         What is measured, for a claim that only a measurement can support.
+    from_text : callable or None
+        Turns MODEL on the command line into positional arguments, for a claim that is not about a model.
     """
 
     id: str
@@ -85,11 +87,12 @@ class Claim:
     decide: Callable[..., Verdict]
     arguments: tuple[str, ...] = ()
     experiment: Experiment | None = None
+    from_text: Callable[[str], tuple[Any, ...]] | None = None
 
     @property
     def replay_command(self) -> str:
         """The shell commands that decide the claim and re-check its certificate or measurement."""
-        model = " MODEL" if "model" in self.arguments else ""
+        model = f" {self.arguments[0].upper()}" if self.arguments else ""
         name = self.id.replace("/", "-")
         return f"symflow check {self.id}{model} --certificate {name}.json && symflow replay {name}.json"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from symflow.certify.certificate import Certificate
     from symflow.certify.recheck import Replay
     from symflow.certify.verdict import Verdict
+    from symflow.claims.claim import Claim
     from symflow.claims.table import ClaimRow
 
 
@@ -59,14 +60,10 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
     """Decide a claim, for MODEL where it is about one."""
     from symflow.claims import check as decide
     from symflow.claims import claim as lookup
-    from symflow.cli._target import resolve
 
-    documented = lookup(claim).documented
-    target = resolve(model) if model else None
-    name = target.name if target else None
-    arguments = (
-        () if target is None else (target.model,) if target.given is None else (target.model, target.given)
-    )
+    entry = lookup(claim)
+    documented = entry.documented
+    name, arguments = _arguments(entry, model)
     with progress(f"checking {claim}"):
         verdict = decide(claim, *arguments)
     written = certificate if certificate and _save_evidence(verdict, certificate) else None
@@ -83,6 +80,18 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
         _print_verdict(console(), verdict, name)
     _say_where(certificate, written)
     return 0 if verdict.status in ("proved", "supported") or verdict.status == documented else 1
+
+
+def _arguments(entry: Claim, text: str | None) -> tuple[str | None, tuple[Any, ...]]:
+    """Return what MODEL is called and the arguments that it stands for."""
+    from symflow.cli._target import resolve
+
+    if text is None:
+        return None, ()
+    if entry.from_text is not None:
+        return text, entry.from_text(text)
+    target = resolve(text)
+    return target.name, (target.model,) if target.given is None else (target.model, target.given)
 
 
 def _save_evidence(verdict: Verdict, path: Path) -> bool:
