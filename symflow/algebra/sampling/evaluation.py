@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce, singledispatch
@@ -35,9 +35,13 @@ from sympy import (
     Trace,
     Transpose,
     ZeroMatrix,
+    exp,
 )
+from sympy.core.numbers import Exp1
 from sympy.core.relational import Relational
 
+from symflow.algebra.exact.exponentials import exponential
+from symflow.algebra.exact.real import ExactReal
 from symflow.algebra.families import FamilySum, families_in
 from symflow.algebra.sampling.rational_matrices import (
     Matrix,
@@ -67,6 +71,7 @@ class Point:
     """Values by name: matrices, scalars, sizes, and the matrices of every family.
 
     With an mpmath ``context`` roots of matrices and of numbers are computed to its digits, else exactly.
+    Exponentials have a value, an exact one, only where ``exponentials`` is set.
     """
 
     matrices: Mapping[str, Matrix]
@@ -74,6 +79,7 @@ class Point:
     dims: Mapping[str, int]
     families: Mapping[str, Sequence[Matrix]] = field(default_factory=dict)
     context: Any = None
+    exponentials: bool = False
 
 
 def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | None = None) -> Any:
@@ -107,6 +113,25 @@ def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | Non
     >>> evaluate(Inverse(MatrixSymbol("A", d, d)), {"A": [[1, 2], [0, 4]]})
     [[Fraction(1, 1), Fraction(-1, 2)], [Fraction(0, 1), Fraction(1, 4)]]
     """
+    result = value_at(expr, point_of(expr, values, dims))
+    for entry in (e for row in result for e in row) if isinstance(result, list) else (result,):
+        if not isinstance(entry, Fraction):
+            raise InputError(f"the value {entry} is irrational; make the square root a symbol with a value")
+    return result
+
+
+def point_of(
+    expr: Any,
+    values: Mapping[Any, Any],
+    dims: Mapping[Any, int] | None = None,
+    number: Callable[[Any, str], Any] | None = None,
+) -> Point:
+    """Return the point at which an expression is evaluated.
+
+    ``number(value, name)`` reads every number, and makes exponentials exact values; without it numbers are
+    read as fractions, and exponentials have no value.
+    """
+    read = number or _fraction
     names = {name_of(key): value for key, value in values.items()}
     sizes = {name_of(key): int(value) for key, value in (dims or {}).items()}
     matrices: dict[str, Matrix] = {}
@@ -117,15 +142,11 @@ def evaluate(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int] | Non
             raise InputError(f"values has no entry for the matrix {symbol.name}; it has {sorted(names)}")
         if symbol in families:
             parts = [names[symbol.name][h] for h in range(families[symbol])]
-            slices[symbol.name] = [_read_matrix(symbol, part, sizes) for part in parts]
+            slices[symbol.name] = [_read_matrix(symbol, part, sizes, read) for part in parts]
         else:
-            matrices[symbol.name] = _read_matrix(symbol, names[symbol.name], sizes)
-    scalars = {n: _fraction(v, n) for n, v in names.items() if n not in matrices and _is_number(v)}
-    result = value_at(expr, Point(matrices, scalars, sizes, slices))
-    for entry in (e for row in result for e in row) if isinstance(result, list) else (result,):
-        if not isinstance(entry, Fraction):
-            raise InputError(f"the value {entry} is irrational; make the square root a symbol with a value")
-    return result
+            matrices[symbol.name] = _read_matrix(symbol, names[symbol.name], sizes, read)
+    scalars = {n: read(v, n) for n, v in names.items() if n not in matrices and _is_number(v)}
+    return Point(matrices, scalars, sizes, slices, exponentials=number is not None)
 
 
 def name_of(key: Any) -> str:
@@ -158,11 +179,11 @@ def _read_count(member: Any, count: Any, values: Mapping[str, Any], sizes: dict[
     return len(given)
 
 
-def _read_matrix(symbol: Any, value: Any, sizes: dict[str, int]) -> Matrix:
+def _read_matrix(symbol: Any, value: Any, sizes: dict[str, int], number: Callable[[Any, str], Any]) -> Matrix:
     rows = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(rows, list | tuple) or not all(isinstance(r, list | tuple) for r in rows):
         raise InputError(f"the value of {symbol.name} must be a list of rows, got {value!r}")
-    read = [[_fraction(v, f"{symbol.name}[{i},{j}]") for j, v in enumerate(r)] for i, r in enumerate(rows)]
+    read = [[number(v, f"{symbol.name}[{i},{j}]") for j, v in enumerate(r)] for i, r in enumerate(rows)]
     shape = (len(read), len(read[0]) if read else 0)
     if any(len(r) != shape[1] for r in read):
         raise InputError(f"the rows of {symbol.name} have different lengths")
@@ -318,11 +339,19 @@ def _(expr: Any, point: Point) -> Any:
     return result
 
 
+@value_at.register(Exp1)
+@value_at.register(exp)
+def _(expr: Any, point: Point) -> Any:
+    if not point.exponentials:
+        raise InputError(f"{expr} has no exact rational value; compare its derivative instead")
+    return exponential(value_at(expr.args[0], point) if expr.args else 1)
+
+
 @value_at.register(Max)
 @value_at.register(Min)
 def _(expr: Any, point: Point) -> Any:
     args = [value_at(a, point) for a in expr.args]
-    if not all(isinstance(a, Fraction) for a in args):
+    if not all(isinstance(a, Fraction | ExactReal) for a in args):
         raise InputError(f"{expr} compares irrational numbers")
     return max(args) if isinstance(expr, Max) else min(args)
 
@@ -360,10 +389,10 @@ def _holds(condition: Any, point: Point) -> bool:
     return all(parts) if isinstance(condition, And) else any(parts)
 
 
-def _comparable(expr: Any, point: Point) -> Fraction:
+def _comparable(expr: Any, point: Point) -> Any:
     """Return a value that can be compared exactly."""
     value = value_at(expr, point)
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction | ExactReal):
         return value
     raise InputError(f"{expr} is irrational here, and would have to be compared")
 
