@@ -6,10 +6,10 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any
 
-from symflow.algebra.text.signature import is_settled_by_shapes, signature
-from symflow.errors import GrammarError, InputError
+from symflow.errors import InputError
 from symflow.models.attention.model import AttentionModel, Shapes
 from symflow.models.statement import NORMALISATIONS
+from symflow.models.texts import as_text, refuse_misread, text_parameters
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Attention(AttentionModel):
         object.__setattr__(self, "kernel", "s" if self.normalise == "none" else "exp(s)")
         stated = {name: getattr(self, name) for name in ("score", "value")}
         for name, given in stated.items():
-            object.__setattr__(self, name, "V*y" if given is None else _text(given))
+            object.__setattr__(self, name, "V*y" if given is None else as_text(given))
         object.__setattr__(self, "parameters", dict(_inferred(self.score, self.value)))
         for name, given in stated.items():
             if not (given is None or isinstance(given, str)):
-                _refuse_misread(name, given, self.parameters)
+                refuse_misread(name, given, self.parameters)
         for name in ("beta", "temperature"):
             if name in self.parameters:
                 raise InputError(
@@ -81,43 +81,8 @@ class Attention(AttentionModel):
                 )
 
 
-def _text(given: Any) -> str:
-    if isinstance(given, str):
-        return given
-    from symflow.algebra.grammar import to_text
-
-    return to_text(given)
-
-
-def _refuse_misread(where: str, given: Any, parameters: Shapes) -> None:
-    """Refuse a SymPy symbol that the text of its expression cannot hold: text knows shapes by custom only."""
-    kinds = ("a number", "a vector", "a matrix")
-    for symbol in sorted(given.free_symbols, key=str):
-        axes = sum(size != 1 for size in getattr(symbol, "shape", ()))
-        read = len(parameters.get(symbol.name, ()))
-        if symbol.name in parameters and axes != read:
-            raise InputError(
-                f"{where}: {symbol.name!r} is {kinds[axes]} but would be read as {kinds[read]}; before a "
-                "factor a lower-case name is a number and an upper-case name a matrix, so rename the symbol"
-            )
-
-
 @functools.cache
 def _inferred(score: str, value: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    shapes = _parameters(score, {}, "scalar")
-    shapes |= _parameters(value, shapes, "vector")
+    shapes = text_parameters("score", score, {}, "scalar")
+    shapes |= text_parameters("value", value, shapes, "vector")
     return tuple(shapes.items())
-
-
-def _parameters(text: str, declared: Shapes, kind: str) -> dict[str, tuple[str, ...]]:
-    """Return the shape of each parameter of ``text``, after everything that can be wrong with it."""
-    try:
-        found = signature(text, declared, kind)
-        if not is_settled_by_shapes(found.node):
-            from symflow.algebra.grammar import parse_score
-
-            parse_score(text, declared, kind)
-    except GrammarError as error:
-        name = "score" if kind == "scalar" else "value"
-        raise GrammarError(f"{name}: {error}", error.text, error.position) from error
-    return {name: tuple(str(size) for size in shape if size != 1) for name, shape in found.parameters}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sympy import S
+from sympy import Expr, MatrixSymbol, S
 
 from symflow.algebra.grammar import Parsed, parse_score
 from symflow.algebra.symbols import dimension, vector
@@ -22,10 +22,11 @@ NO_SHAPES: Shapes = MappingProxyType({})
 class EnergyModel:
     r"""One energy; subclasses declare the class attributes below and nothing else.
 
-    .. math:: F(\mu) = \tfrac12\iint W(x, y)\,d\mu(x)\,d\mu(y) + \int U(x)\,d\mu(x)
+    .. math:: F(\mu) = \tfrac12\iint W(x, y)\,d\mu(x)\,d\mu(y) + \int U(x)\,d\mu(x) + \text{rest}(\mu)
 
     W is the text ``pair`` in x and y, U the text ``potential`` in x, of the small grammar; either may be
-    empty. ``parameters`` declares shapes that do not follow from the texts.
+    empty. What is no such integral is built by :meth:`rest` from the text ``score`` in x and y.
+    ``parameters`` declares shapes that do not follow from the texts.
     """
 
     # What an energy declares. Without annotations, so that they are not constructor arguments.
@@ -33,9 +34,22 @@ class EnergyModel:
     title = ""
     pair = ""
     potential = ""
+    score = ""
     parameters = NO_SHAPES
     space = "euclidean"
     reference = ""
+
+    def rest(self, score: Expr, x: MatrixSymbol, y: MatrixSymbol) -> Expr:
+        """Return what else belongs to the energy, in the nodes of :mod:`symflow.algebra.functionals`.
+
+        Parameters
+        ----------
+        score : Expr
+            The text ``score``, zero where there is none.
+        x, y : MatrixSymbol, shape (d, 1)
+            The tokens in it.
+        """
+        return S.Zero
 
     def statement(self) -> EnergyStatement:
         """Return the definition at symbolic size.
@@ -47,20 +61,24 @@ class EnergyModel:
         InputError
             If the potential contains y.
         """
-        parts = [parse_score(text, self.parameters) for text in (self.pair, self.potential) if text]
-        pair = parts[0].expression if self.pair else S.Zero
-        potential = parts[-1].expression if self.potential else S.Zero
+        texts = {name: getattr(self, name) for name in ("pair", "potential", "score")}
+        parts = {name: parse_score(text, self.parameters) for name, text in texts.items() if text}
+        pair, potential, score = (
+            parts[name].expression if name in parts else S.Zero for name in ("pair", "potential", "score")
+        )
         x, y = vector("x", dimension("d")), vector("y", dimension("d"))
         if potential.has(y):
             raise InputError(f"potential = {self.potential!r} of {self.name} contains y; use x only")
+        read = tuple(parts.values())
         return EnergyStatement(
             name=self.name,
             pair=pair,
             potential=potential,
+            rest=self.rest(score, x, y),
             x=x,
             y=y,
-            parameters=_union(parts, "parameters"),
-            dimensions=_union(parts, "dimensions") or (dimension("d"),),
+            parameters=_union(read, "parameters"),
+            dimensions=_union(read, "dimensions") or (dimension("d"),),
             space=self.space,
             reference=self.reference,
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Expr, MatrixSymbol, S, Symbol
+from sympy import Expr, MatrixSymbol, Rational, S, Symbol
+
+from symflow.algebra.functionals.average import Average
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class EnergyStatement:
         symmetric.
     potential : Expr
         U(x).
+    rest : Expr
+        What else there is, in averages over the law.
     x, y : MatrixSymbol
         Two tokens (d × 1).
     parameters : tuple of MatrixSymbol or Symbol
@@ -43,3 +47,12 @@ class EnergyStatement:
     space: str = "euclidean"
     reference: str = ""
     potential: Expr = S.Zero
+    rest: Expr = S.Zero
+
+    @property
+    def functional(self) -> Expr:
+        """F as one expression in averages over the law."""
+        total = self.rest
+        if self.pair != 0:
+            total += Rational(1, 2) * Average(Average(self.pair, self.y), self.x)
+        return total + Average(self.potential, self.x) if self.potential != 0 else total
