@@ -9,6 +9,7 @@ from typing import Any
 from symflow.algebra.exact.exponentials import ExpFraction, ExpSum
 from symflow.algebra.exact.fields import FieldElement
 from symflow.algebra.exact.real import ExactReal, rational_of
+from symflow.algebra.exact.texts import simplest
 from symflow.errors import InputError
 
 
@@ -49,8 +50,8 @@ def evaluate_exact(expr: Any, values: Mapping[Any, Any], dims: Mapping[Any, int]
 
     result = value_at(expr, point_of(expr, values, dims, _number))
     if isinstance(result, list):
-        return [[_simplest(entry) for entry in row] for row in result]
-    return _simplest(result)
+        return [[_result(entry) for entry in row] for row in result]
+    return _result(result)
 
 
 def _number(value: Any, name: str) -> Any:
@@ -68,11 +69,8 @@ def _number(value: Any, name: str) -> Any:
     return exact
 
 
-def _simplest(value: Any) -> Any:
-    if isinstance(value, ExpSum) and value.is_constant:
-        value = value.constant()
-    if isinstance(value, FieldElement) and value.is_rational:
-        return value.fraction()
+def _result(value: Any) -> Any:
+    value = simplest(value)
     if isinstance(value, Fraction | FieldElement | ExpSum | ExpFraction):
         return value
     raise InputError(f"{value} is no exact value here; make the square root a symbol with a value in a field")

@@ -40,7 +40,7 @@ class ExpSum(ExactReal):
     __slots__ = ("terms",)
 
     def __init__(self, terms: Mapping[Scalar, Scalar]) -> None:
-        self.terms = {exponent: c for exponent, c in terms.items() if c}
+        self.terms = {_plain(exponent): _plain(c) for exponent, c in terms.items() if c}
 
     def is_zero(self) -> bool:
         """Whether the sum is zero, by Lindemann–Weierstrass."""
@@ -349,6 +349,11 @@ def _sum_of(polynomial: Any, measure: Fraction) -> ExpSum:
     from symflow.algebra.exact.rational import fraction
 
     return ExpSum({k * measure: fraction(c) for k, c in enumerate(polynomial.coeffs()) if c != 0})
+
+
+def _plain(value: Scalar) -> Scalar:
+    """Return a rational element of a field as the fraction that it is."""
+    return value.fraction() if isinstance(value, FieldElement) and value.is_rational else value
 
 
 def _is_rational(value: ExpSum) -> bool:

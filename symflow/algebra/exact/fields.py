@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
+from math import lcm, prod
 from typing import Any
 
-from symflow.algebra.exact.numbers import AlgebraicNumber
+from symflow.algebra.exact.numbers import AlgebraicNumber, real_root_at
 from symflow.algebra.exact.rational import fmpq, fraction
 from symflow.algebra.exact.real import ExactReal, rational_of
 from symflow.errors import InputError
@@ -116,7 +116,6 @@ class FieldElement(ExactReal):
 
     def minimal_polynomial(self) -> AlgebraicNumber:
         """Return the element as a root of its own minimal polynomial."""
-        from symflow.algebra.exact.numbers import real_root_at
         from symflow.algebra.exact.rational import rational_matrix
 
         power, columns = self.field.element([1]), []
@@ -178,7 +177,7 @@ class FieldElement(ExactReal):
     def __rtruediv__(self, other: Any) -> Any:
         return self.reciprocal() * other
 
-    def __pow__(self, exponent: int) -> FieldElement:
+    def __pow__(self, exponent: int) -> Any:
         base = self if exponent >= 0 else self.reciprocal()
         result: Any = self.field.element([1])
         for _ in range(abs(exponent)):
@@ -201,9 +200,12 @@ class FieldElement(ExactReal):
     def __str__(self) -> str:
         terms = []
         for power, coefficient in enumerate(self.coefficients):
-            if coefficient:
-                factor = {0: "", 1: f"*{GENERATOR}"}.get(power, f"*{GENERATOR}**{power}")
-                terms.append(f"{coefficient}{factor}")
+            factor = GENERATOR if power == 1 else f"{GENERATOR}**{power}"
+            if coefficient and power == 0:
+                terms.append(str(coefficient))
+            elif coefficient:
+                sign = {Fraction(1): "", Fraction(-1): "-"}.get(coefficient)
+                terms.append(f"{coefficient}*{factor}" if sign is None else sign + factor)
         return " + ".join(terms).replace("+ -", "- ") or "0"
 
     __repr__ = __str__
@@ -229,19 +231,19 @@ class Cosines:
 
     def cos(self, k: int) -> FieldElement:
         """Return cos(2πk/n)."""
-        return self._doubled(k * (self.order // self.n)) / 2
+        return self._cosine(k * (self.order // self.n))
 
     def sin(self, k: int) -> FieldElement:
         """Return sin(2πk/n)."""
-        return self._doubled(k * (self.order // self.n) - self.order // 4) / 2
+        return self._cosine(k * (self.order // self.n) - self.order // 4)
 
-    def _doubled(self, j: int) -> FieldElement:
-        """Return 2 cos(2πj/order), by 2cos((j+1)φ) = 2cos φ · 2cos jφ − 2cos((j−1)φ)."""
+    def _cosine(self, j: int) -> FieldElement:
+        """Return cos(2πj/order), by 2cos((j+1)φ) = 2cos φ · 2cos jφ − 2cos((j−1)φ)."""
         theta = self.field.generator
         before, now = theta, self.field.element([2])
         for _ in range(abs(j) % self.order):
             before, now = now, theta * now - before
-        return now
+        return FieldElement(self.field, now.value / 2)
 
 
 def cosines(n: int) -> Cosines:
@@ -268,3 +270,100 @@ def common_field(elements: Sequence[Any]) -> NumberField | None:
     if len(fields) > 1:
         raise InputError(f"the numbers lie in {len(fields)} different fields; take all from a common one")
     return fields.pop() if fields else None
+
+
+# ------------------------------------------------------------------------------------------------ from SymPy
+
+
+def from_sympy(numbers: Sequence[Any]) -> list[Fraction | FieldElement]:
+    """Return exact real algebraic SymPy numbers as elements of one field; fractions where all are rational.
+
+    Parameters
+    ----------
+    numbers : sequence of Expr
+        Sums, products and quotients of rationals, roots, ``CRootOf`` and cosines or sines of rational
+        multiples of π.
+
+    Raises
+    ------
+    InputError
+        If a number is not real and algebraic.
+
+    Examples
+    --------
+    >>> from sympy import cos, pi, sqrt
+    >>> root, cosine = from_sympy([sqrt(3), cos(pi / 6)])
+    >>> root == 2 * cosine
+    True
+    """
+    from sympy import sympify
+
+    exact = [sympify(number) for number in numbers]
+    generators = sorted({g for number in exact for g in _generators(number)}, key=str)
+    if not generators:
+        return [_from_polynomial(number, {}, None) for number in exact]
+    field, images = _primitive_field(generators)
+    known = dict(zip(generators, images, strict=True))
+    return [_from_polynomial(number, known, field) for number in exact]
+
+
+def _generators(number: Any) -> set[Any]:
+    """Return the irrational numbers that a number is a rational function of."""
+    from sympy import Add, Mul, Pow
+
+    if rational_of(number) is not None:
+        return set()
+    if isinstance(number, Add | Mul) or (isinstance(number, Pow) and number.exp.is_Integer):
+        return {g for part in number.args for g in _generators(part)}
+    if isinstance(number, Pow) and number.exp.is_Rational:
+        return {Pow(number.base, Pow(number.exp.q, -1))}
+    if not (number.is_algebraic and number.is_real):
+        raise InputError(f"{number} is not known to be a real algebraic number")
+    return {number}
+
+
+def _primitive_field(generators: Sequence[Any]) -> tuple[NumberField, list[FieldElement]]:
+    """Return a field that holds all generators, and their images in it."""
+    from sympy import Symbol, primitive_element
+    from sympy.polys.polyerrors import NotAlgebraic
+
+    try:
+        polynomial, weights, images = primitive_element(generators, Symbol("x"), ex=True, polys=True)
+    except (NotAlgebraic, NotImplementedError) as error:
+        raise InputError(f"one of {list(generators)} is not a real algebraic number") from error
+    integral = polynomial.clear_denoms(convert=True)[1].primitive()[1]
+    coefficients = tuple(int(c) for c in reversed(integral.all_coeffs()))
+    theta = sum((w * g for w, g in zip(weights, generators, strict=True)), 0 * generators[0])
+    field = NumberField(_root_near(coefficients, theta))
+    return field, [field.element(list(reversed(image))) for image in images]
+
+
+def _root_near(coefficients: tuple[int, ...], number: Any) -> AlgebraicNumber:
+    """Return the root that a SymPy number is, singled out by its decimals."""
+    from flint import arb, fmpq_poly
+
+    def enclosure(bits: int) -> Any:
+        digits = bits // 3
+        return arb(str(number.evalf(digits + 10))) + arb(0, 1) * arb(10) ** -digits
+
+    if not number.is_real:
+        raise InputError(f"{number} is not real")
+    return real_root_at(fmpq_poly(list(coefficients)), enclosure)
+
+
+def _from_polynomial(number: Any, known: Mapping[Any, FieldElement], field: NumberField | None) -> Any:
+    """Return the element that a sum, product or power of known elements is."""
+    from sympy import Add, Mul, Pow
+
+    exact = rational_of(number)
+    if exact is not None:
+        return field.element([exact]) if field else exact
+    if number in known:
+        return known[number]
+    parts = [_from_polynomial(part, known, field) for part in number.args if not isinstance(number, Pow)]
+    if isinstance(number, Add):
+        return sum(parts[1:], parts[0])
+    if isinstance(number, Mul):
+        return prod(parts[1:], start=parts[0])
+    root = Pow(number.base, Pow(number.exp.q, -1))
+    return _from_polynomial(root, known, field) ** int(number.exp.p)

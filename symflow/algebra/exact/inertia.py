@@ -20,8 +20,8 @@ from symflow.algebra.exact import rational
 from symflow.algebra.exact.elimination import Pivot, direction, eliminate
 from symflow.algebra.exact.exponentials import ExpFraction, ExpSum
 from symflow.algebra.exact.kernels import kernel_of, rank_of
-from symflow.algebra.exact.real import MAX_BITS, Undecided, enclose, rational_of, sign
-from symflow.errors import InputError
+from symflow.algebra.exact.real import MAX_BITS, enclose, rational_of, sign
+from symflow.errors import InputError, Undecided
 
 Rows = Sequence[Sequence[Any]]
 _FIRST_BITS = 128

@@ -1,7 +1,7 @@
 """Rank and kernel of matrices over ℚ, a real number field or sums of exponentials, decided exactly.
 
 Exponentials of numbers that are linearly independent over ℚ are algebraically independent, so that a matrix
-of sums of exponentials is a matrix of polynomials in independent variables; its rank is that over their field.
+of sums of exponentials is one of polynomials in independent variables; its rank is that over their field.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from symflow.algebra.exact.exponentials import ExpFraction, ExpSum, Scalar
 from symflow.algebra.exact.fields import FieldElement, NumberField, common_field
 from symflow.algebra.exact.rational import fmpq, fractions, kernel, rational_matrix
-from symflow.algebra.exact.real import Undecided
+from symflow.errors import Undecided
 
 Rows = Sequence[Sequence[Any]]
 #: Bits of the largest integer matrix whose rank is computed.
@@ -153,7 +153,7 @@ def _single_degrees(exponents: Sequence[Scalar], size: int) -> dict[Scalar, int]
 
 def _monomials(exponents: Sequence[Scalar]) -> list[tuple[int, ...]]:
     """Return the exponents as non-negative integer combinations of independent numbers, up to a shift."""
-    from flint import fmpz_mat
+    from flint import fmpq_mat, fmpz_mat
 
     vectors = [a.coefficients if isinstance(a, FieldElement) else (a,) for a in exponents]
     width = max(map(len, vectors))
@@ -164,7 +164,8 @@ def _monomials(exponents: Sequence[Scalar]) -> list[tuple[int, ...]]:
     if not basis:
         return [(0,)] * len(exponents)
     gram = fmpz_mat(basis) * fmpz_mat(basis).transpose()
-    coordinates: Any = gram.inv() * (fmpz_mat(basis) * lattice.transpose())
+    projected = fmpz_mat(basis) * lattice.transpose()
+    coordinates: Any = fmpq_mat(gram).solve(fmpq_mat(projected))
     columns = [[int(fmpq(c).p) for c in column] for column in coordinates.transpose().tolist()]
     lowest = [min(column[k] for column in columns) for k in range(len(basis))]
     return [tuple(c - low for c, low in zip(column, lowest, strict=True)) for column in columns]

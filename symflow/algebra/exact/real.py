@@ -6,15 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from symflow.algebra.exact.numbers import Ball
-from symflow.errors import SymflowError
+from symflow.errors import Undecided
 
 #: Bits of the finest enclosure; what differs from zero by less than that is left open.
 MAX_BITS = 1 << 20
 _GUARD = 32
-
-
-class Undecided(SymflowError):
-    """A question about exact numbers that is open within the stated limits of memory and precision."""
 
 
 def rational_of(value: Any) -> Fraction | None:
@@ -57,6 +53,12 @@ class ExactReal:
         """Return the number as a SymPy expression."""
         raise NotImplementedError
 
+    def __neg__(self) -> Any:
+        raise NotImplementedError
+
+    def __sub__(self, other: Any) -> Any:
+        raise NotImplementedError
+
     def arb(self, bits: int = 128) -> Any:
         """Return a ``flint.arb`` that contains the number with a relative error below ``2**-bits``.
 
@@ -97,10 +99,10 @@ class ExactReal:
         return not self.is_zero()
 
     def __abs__(self) -> Any:
-        return -self if self.sign() < 0 else self  # type: ignore[operator]
+        return -self if self.sign() < 0 else self
 
     def _compared(self, other: Any) -> int:
-        return sign(self - other)  # type: ignore[operator]
+        return sign(self - other)
 
     def __lt__(self, other: Any) -> bool:
         return self._compared(other) < 0
