@@ -171,6 +171,53 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
             "> 0, and g(t) → 1 as t → ∞"
         ),
     ),
+    "pair-derivative": (
+        ("functional", "motion", "partner_motion", "derivative"),
+        (
+            "the derivative of {functional} along x' = {motion}, y' = {partner_motion} is {derivative}, all "
+            "other symbols held fixed"
+        ),
+    ),
+    "basis-sum": (
+        ("summand", "over", "total"),
+        "the sum of {summand} over an orthonormal basis of vectors {over} is {total}, all else held fixed",
+    ),
+    "block-variation": (
+        ("pair", "total"),
+        (
+            "rotations exp(tB) of any set S of unit tokens: the second derivatives at t = 0 of "
+            "(1/(2n²)) Σ ({pair}) over all pairs of n tokens, summed over an orthonormal basis of skew B "
+            "(for ½ tr BᵀB), are n⁻² Σ ({total}), x in S, y not in S"
+        ),
+    ),
+    "block-rotation": (
+        ("pair", "excess"),
+        (
+            "unit tokens at a critical point of Σ ({pair}) over all pairs whose Hessian is ⪯ 0: for every "
+            "set S of tokens Σ ({excess}) ≥ 0, x in S, y not in S"
+        ),
+    ),
+    "opposed-token": (
+        ("pair", "weight", "change"),
+        (
+            "unit tokens at a critical point of Σ ({pair}) over all pairs, Σ over y of ({weight}) times "
+            "{change} being 0 for every x: they are all equal, or Σ over y of dot(x, y) ≤ 0 for one x"
+        ),
+    ),
+    "saddle-bound": (
+        ("pair", "bound"),
+        (
+            "n unit tokens at a critical point of E = (1/(2n²)) Σ ({pair}) over all pairs: they are all "
+            "equal, or the Hessian of E has an eigenvalue ≥ {bound} > 0 with respect to the sum of squares"
+        ),
+    ),
+    "dirac-maximum": (
+        ("pair", "gap"),
+        (
+            "among all probability laws on the unit sphere ½ ∬ ({pair}) dμ dμ is largest exactly at the "
+            "Dirac masses; every law is below by at least ½ ({gap}) ∬ |x − y|² dμ dμ"
+        ),
+    ),
 }
 
 #: fields that hold scalars; every other field except the two sides of an equality holds a matrix
@@ -178,6 +225,7 @@ SCALAR_FIELDS = frozenset(
     (
         *("scalar", "bound", "score", "weight", "diffusion", "functional", "derivative"),
         *("rate", "strength", "scale", "normaliser"),
+        *("pair", "summand", "total", "excess", "gap"),
     )
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Trace, exp
 
 from symflow.certify.rules.rule import Inference, Rule
-from symflow.certify.terms import Rejected, multiply, shape_of, total, transposed
+from symflow.certify.terms import Rejected, as_scalar, multiply, shape_of, total, transposed
 
 
 def _product_of_vectors(line: Inference) -> None:
@@ -31,7 +31,15 @@ def _exponential(line: Inference) -> None:
     line.same(line.conclusion["scalar"], total([exp(high), -exp(low)]), "not e^high − e^low")
 
 
+def _tangent(line: Inference) -> None:
+    line.require("nonnegative")
+    line.count(0)
+    exponent = as_scalar(line.arguments["exponent"])
+    line.same(line.conclusion["scalar"], total([exp(exponent), -exponent, -1]), "not e^z − z − 1")
+
+
 RULES = (
     Rule("dot-bound", "|u| ≤ a and |v| ≤ b give ab ± ⟨u, v⟩ ≥ 0.", _product_of_vectors),
     Rule("exponential", "a ≤ b gives eᵃ ≤ eᵇ.", _exponential, ("low", "high")),
+    Rule("exponential-tangent", "eᶻ ≥ 1 + z.", _tangent, ("exponent",)),
 )
