@@ -66,7 +66,7 @@ class Evaluator:
 
     Parameters
     ----------
-    values : mapping of str to DomainMatrix or field element
+    values : mapping of str to DomainMatrix, field element, or list of matrices of a family
     sizes : mapping of str to int
 
     Attributes
@@ -96,9 +96,11 @@ class Evaluator:
             case Product(factors=factors):
                 found = reduce(_multiply, [self._factor(*factor) for factor in factors])
             case Power(base=base, exponent=exponent):
-                found = _power(self._value(base), exponent)
+                found = self._power(self._value(base), exponent)
             case Transposed(operand=operand):
                 found = _transposed(self._value(operand))
+            case Call(function="sum", arguments=arguments):
+                found = self._sum(arguments)
             case Call(function=function, arguments=arguments):
                 found = self._call(function, [self._value(argument) for argument in arguments])
             case _:
@@ -106,6 +108,8 @@ class Evaluator:
         return _bounded(found)
 
     def _named(self, name: str) -> Any:
+        if isinstance(self._values.get(name), list):
+            raise Rejected(f"{name!r} belongs to a family and has a value inside its sum only")
         if name in self._values:
             return self._values[name]
         if name not in self._sizes:
@@ -121,6 +125,16 @@ class Evaluator:
         self.divisors.append(value)
         return 1 / value
 
+    def _power(self, base: Any, exponent: int) -> Any:
+        if is_matrix(base):
+            raise Rejected("only numbers are raised to a power")
+        if exponent < 0:
+            if base == 0:
+                raise Rejected("a negative power of zero")
+            self.divisors.append(base)
+            base = 1 / base
+        return reduce(_multiply, [base] * abs(exponent), FIELD.one)
+
     def _call(self, name: str, arguments: Sequence[Any]) -> Any:
         (first, *_) = arguments
         if name == "inv" and _is_square(first):
@@ -131,6 +145,21 @@ class Evaluator:
             rows, cols = (_count(argument) for argument in (*arguments, first)[:2])
             return DomainMatrix.eye(rows, FIELD) if name == "eye" else DomainMatrix.zeros((rows, cols), FIELD)
         raise Rejected(f"{name} has no exact value here")
+
+    def _sum(self, arguments: Sequence[Node]) -> Any:
+        """Return the sum of the first argument over the members of a family."""
+        body, count, *members = arguments
+        names = [node.name for node in members if isinstance(node, Name)]
+        values = [self._values.get(name) for name in names]
+        size = self._sizes.get(count.name) if isinstance(count, Name) else None
+        if not values or not all(isinstance(value, list) and len(value) == size for value in values):
+            raise Rejected("a sum runs over the matrices of a family, each with one value for every head")
+        parts = []
+        for one in zip(*values, strict=True):
+            inner = Evaluator({**self._values, **dict(zip(names, one, strict=True))}, self._sizes)
+            parts.append(inner._value(body))
+            self.divisors += inner.divisors
+        return reduce(_add, parts)
 
     def _inverse(self, matrix: DomainMatrix) -> DomainMatrix:
         determinant = matrix.det()
@@ -202,12 +231,6 @@ def _multiply(one: Any, other: Any) -> Any:
     return _bounded(one * other)
 
 
-def _power(base: Any, exponent: int) -> Any:
-    if exponent < 0 or is_matrix(base):
-        raise Rejected("only numbers are raised to a power, and only to one that is not negative")
-    return reduce(_multiply, [base] * exponent, FIELD.one)
-
-
 def derivative(matrix: DomainMatrix) -> DomainMatrix:
     """Return the entrywise derivative in the variable."""
     rows = [[entry.diff(CLOCK) for entry in row] for row in matrix.to_list()]
@@ -225,6 +248,24 @@ def _element_at(entry: Any, point: Any) -> Any:
     if bottom == 0:
         raise Rejected(f"the solution has a pole at {point}")
     return entry.numer.evaluate(0, point) / bottom
+
+
+def at_infinity(matrix: DomainMatrix) -> DomainMatrix:
+    """Return the limit at infinity of the variable; refuses an entry that grows."""
+    rows = [[FIELD.convert(_element_at_infinity(entry)) for entry in row] for row in matrix.to_list()]
+    return DomainMatrix(rows, matrix.shape, FIELD)
+
+
+def _element_at_infinity(entry: Any) -> Any:
+    top, bottom = entry.numer.degree(), entry.denom.degree()
+    if top > bottom:
+        raise Rejected("an entry grows beyond bounds")
+    return entry.numer.LC / entry.denom.LC if entry and top == bottom else QQ(0)
+
+
+def rank_of(matrix: DomainMatrix) -> int:
+    """Return the rank of a matrix."""
+    return int(matrix.rank())
 
 
 def polynomial(element: Any) -> Poly:

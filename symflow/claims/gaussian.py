@@ -69,6 +69,20 @@ def decide_parts(
     return replayed(join_parts(claim, parts), deadline)
 
 
+def closure_certificate(derivation: Derivation) -> Certificate:
+    """Return the certificate that the moments of a derivation are those of Gaussian solutions.
+
+    Raises
+    ------
+    ClosureUndecided
+        If it cannot be written down.
+    """
+    try:
+        return _prove(derivation, "gaussian-preservation", rank=False)
+    except InputError as error:
+        raise ClosureUndecided(str(error)) from error
+
+
 def _derivation(model: Any, given: frozenset[str] | None) -> Derivation:
     if isinstance(model, Derivation):
         if given is not None:

@@ -92,7 +92,7 @@ class ExactProblem:
         flow = self.derivation.flow
         point = {flow.states[0].name: fractions(alpha), flow.states[1].name: fractions(sigma)}
         values = {**_flat(self.values, self._stacked), **point}
-        mean, cov = (evaluate(self._expanded(e), values, self._sizes) for e in flow.drift)
+        mean, cov = (evaluate(self._expanded(e), values, self.sizes) for e in flow.drift)
         return rational_matrix(mean), rational_matrix(cov)
 
     def velocity_gradient(self) -> RationalMatrix | None:
@@ -105,13 +105,14 @@ class ExactProblem:
         values = {**_flat(self.values, self._stacked), **point}
         try:
             return rational_matrix(
-                evaluate(self._expanded(flow.covariance.velocity_gradient), values, self._sizes)
+                evaluate(self._expanded(flow.covariance.velocity_gradient), values, self.sizes)
             )
         except InputError:
             return None
 
     @property
-    def _sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, int]:
+        """Sizes by name, the numbers of heads of families among them."""
         return _sizes(self.problem)
 
     @property
@@ -121,7 +122,7 @@ class ExactProblem:
     def _expanded(self, expression: Any) -> Any:
         """Return a sum over a family written out."""
         for family in expression.atoms(FamilySum):
-            count = self._sizes[family.count.name]
+            count = self.sizes[family.count.name]
             terms = (_renamed(family.body, family.members, h) for h in range(count))
             expression = expression.subs(family, MatAdd(*terms))
         return expression

@@ -7,11 +7,9 @@ The proof object is
      "solution": [["1", "u"], ["u", "1"]]}
 
 with rational numbers ``p`` or ``p/q`` as entries of parameters, and rational functions of the clock as
-entries of the solution. The clock is a scalar function of time with u' = rhs, a polynomial that is positive
-on [start, end); ``end`` is null for infinity. Time itself is the clock with rhs 1. The replay checks in the
-field of rational functions that the curve solves the covariance equation, that parameters and start satisfy
-what the statement assumes, and whether the clock reaches its end in finite time, which decides the
-conclusion.
+entries of the solution (:mod:`symflow.certify.curves`). The replay checks in the field of rational functions
+that the curve solves the covariance equation, that parameters and start satisfy what the statement assumes,
+and whether the clock reaches its end in finite time, which decides the conclusion.
 """
 
 from __future__ import annotations
@@ -20,34 +18,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import QQ, Poly
 from sympy.polys.matrices import DomainMatrix
 
 from symflow.certify.certificate import Certificate
+from symflow.certify.curves import Curve, curve_witness, read_curve, rows_text
 from symflow.certify.names import check_names
 from symflow.certify.propositions import proposition
 from symflow.certify.propositions.conjecture import ASSUMPTIONS, Conjecture
-from symflow.certify.rational import (
-    Evaluator,
-    derivative,
-    entries,
-    function_of,
-    is_semidefinite,
-    is_symmetric,
-    matrix_of,
-    numerator_and_denominator,
-    polynomial,
-    rational,
-    roots_in,
-    value_at,
-)
+from symflow.certify.rational import Evaluator, is_semidefinite, matrix_of, rational, value_at
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.terms import Rejected
 from symflow.errors import CertificateError, InputError
 
 MAX_SIZE = 4
 _KEYS = frozenset(("sizes", "parameters", "clock", "solution"))
-_CLOCK_KEYS = frozenset(("name", "rhs", "start", "end"))
 
 
 class ExactSolution(ProofKind):
@@ -60,14 +44,14 @@ class ExactSolution(ProofKind):
         lines: list[ReplayedLine] = []
         try:
             conjecture = _refuted(certificate)
-            curve = _read(conjecture, certificate.proof)
+            found = _read(conjecture, certificate.proof)
             for what, check in _CHECKS.items():
-                lines.append(ReplayedLine(f"C{len(lines) + 1}", what, check(conjecture, curve), True))
+                lines.append(ReplayedLine(f"C{len(lines) + 1}", what, check(conjecture, found), True))
         except (InputError, Rejected) as error:
             return Replay(False, tuple(lines), str(error))
-        lemmas = ("cauchy-lipschitz",) if curve.is_time else ("autonomous-scalar", "cauchy-lipschitz")
+        curve = found.curve
         return Replay(
-            True, tuple(lines), assumes=lemmas, witness=_witness(conjecture, curve, certificate.proof)
+            True, tuple(lines), assumes=curve.lemmas, witness=_witness(conjecture, curve, certificate.proof)
         )
 
 
@@ -84,47 +68,15 @@ def _refuted(certificate: Certificate) -> Conjecture:
 
 
 @dataclass(frozen=True)
-class _Curve:
-    """The proof object, read: values of the parameters, Σ as a function of the clock, and the clock."""
+class _Found:
+    """The proof object, read: values of the parameters and Σ as a function of the clock."""
 
     sizes: Mapping[str, int]
     parameters: Mapping[str, DomainMatrix]
-    solution: DomainMatrix
-    rhs: Any
-    start: Any
-    end: Any
-
-    @property
-    def speed(self) -> Poly:
-        """Right-hand side of the clock."""
-        return polynomial(self.rhs)
-
-    @property
-    def samples(self) -> tuple[Any, ...]:
-        """Some points of [start, end)."""
-        length = QQ(1) if self.end is None else self.end - self.start
-        return tuple(self.start + length * QQ(part, 7) for part in (0, 2, 3, 5))
-
-    @property
-    def is_time(self) -> bool:
-        """Whether the clock runs at constant speed."""
-        return bool(self.speed.degree() == 0)
-
-    @property
-    def ends(self) -> bool:
-        """Whether the clock reaches its end in finite time; its speed is positive before."""
-        if self.end is None:
-            return bool(self.speed.degree() >= 2)
-        return bool(self.speed.eval(QQ.to_sympy(self.end)) != 0)
-
-    def roots(self, poly: Poly) -> int:
-        """Return how many roots lie in [start, end)."""
-        found = roots_in(poly, self.start, self.end)
-        at_end = self.end is not None and poly.eval(QQ.to_sympy(self.end)) == 0
-        return found - int(at_end)
+    curve: Curve
 
 
-def _read(conjecture: Conjecture, proof: Any) -> _Curve:
+def _read(conjecture: Conjecture, proof: Any) -> _Found:
     if set(proof) != _KEYS:
         raise Rejected(f"an exact solution has the keys {', '.join(sorted(_KEYS))}")
     sizes = _read_sizes(conjecture, proof["sizes"])
@@ -135,17 +87,9 @@ def _read(conjecture: Conjecture, proof: Any) -> _Curve:
         name: matrix_of(parameters[name], (sizes[shape[0]], sizes[shape[1]]), rational, name)
         for name, shape in conjecture.symbols.items()
     }
-    clock = proof["clock"]
-    if not isinstance(clock, Mapping) or set(clock) != _CLOCK_KEYS or not isinstance(clock["name"], str):
-        raise Rejected(f"'clock' has the keys {', '.join(sorted(_CLOCK_KEYS))}")
-    name = clock["name"]
-    check_names([name, conjecture.covariance, *conjecture.symbols, *sizes])
-    if name == "t" and (clock["rhs"], clock["start"]) != ("1", "0"):  # a witness writes the curve as Σ(t)
-        raise Rejected("only time itself, with right-hand side 1 and start 0, is called t")
-    square = (sizes["d"], sizes["d"])
-    solution = matrix_of(proof["solution"], square, lambda text: function_of(text, name), "the solution")
-    end = None if clock["end"] is None else rational(clock["end"])
-    return _Curve(sizes, values, solution, function_of(clock["rhs"], name), rational(clock["start"]), end)
+    curve = read_curve(proof["clock"], proof["solution"], sizes["d"])
+    check_names([proof["clock"]["name"], conjecture.covariance, *conjecture.symbols, *sizes])
+    return _Found(sizes, values, curve)
 
 
 def _read_sizes(conjecture: Conjecture, sizes: Any) -> dict[str, int]:
@@ -157,18 +101,14 @@ def _read_sizes(conjecture: Conjecture, sizes: Any) -> dict[str, int]:
     return dict(sizes)
 
 
-def _check_clock(_conjecture: Conjecture, curve: _Curve) -> str:
-    start = QQ.to_sympy(curve.start)
-    if curve.end is not None and not curve.start < curve.end:
-        raise Rejected("the clock ends before it starts")
-    if not curve.speed.eval(start) > 0 or curve.roots(curve.speed):
-        raise Rejected("the speed of the clock is not positive from start to end")
+def _check_clock(_conjecture: Conjecture, found: _Found) -> str:
+    found.curve.check_clock()
     return "roots of the polynomial are counted exactly"
 
 
-def _check_start(conjecture: Conjecture, curve: _Curve) -> str:
-    start = value_at(curve.solution, curve.start)
-    value = Evaluator({**curve.parameters, conjecture.covariance: start}, curve.sizes)
+def _check_start(conjecture: Conjecture, found: _Found) -> str:
+    start = value_at(found.curve.solution, found.curve.start)
+    value = Evaluator({**found.parameters, conjecture.covariance: start}, found.sizes)
     if not is_semidefinite(start):
         raise Rejected("the start is not a covariance")
     for kind, text in conjecture.assumptions:
@@ -183,42 +123,22 @@ def _holds(kind: str, matrix: DomainMatrix) -> bool:
     return is_semidefinite(-matrix) != kind.startswith("not ")
 
 
-def _check_equation(conjecture: Conjecture, curve: _Curve) -> str:
-    if not is_symmetric(curve.solution):
-        raise Rejected("the solution is not symmetric")
-    slope = derivative(curve.solution) * curve.rhs
-    for point in curve.samples:  # refuses a curve that is wrong before the slow arithmetic of functions
-        values = {**curve.parameters, conjecture.covariance: value_at(curve.solution, point)}
-        if value_at(slope, point) != Evaluator(values, curve.sizes)(conjecture.cov_rhs):
-            raise Rejected("the curve does not solve the covariance equation")
-    value = Evaluator({**curve.parameters, conjecture.covariance: curve.solution}, curve.sizes)
-    if slope != value(conjecture.cov_rhs):
-        raise Rejected("the curve does not solve the covariance equation")
-    poles = [entry.denom for entry in entries(curve.solution)]
-    for element in (*poles, *(part for divisor in value.divisors for part in (divisor.numer, divisor.denom))):
-        if curve.roots(Poly(element.as_expr(), curve.speed.gen, domain=QQ)):
-            raise Rejected("the curve or the equation has a pole before the end of the clock")
+def _check_equation(conjecture: Conjecture, found: _Found) -> str:
+    found.curve.check_equation(conjecture.cov_rhs, found.parameters, found.sizes, conjecture.covariance)
     return "an identity of rational functions without poles before the end of the clock"
 
 
-def _check_end(conjecture: Conjecture, curve: _Curve) -> str:
+def _check_end(conjecture: Conjecture, found: _Found) -> str:
+    curve = found.curve
     if conjecture.conclusion == "blow-up":
         if curve.ends:
             raise Rejected("the clock ends in finite time, so that the solution may not exist for all times")
         return "the clock never reaches its end: the solution exists for all times"
     if not curve.ends:
         raise Rejected("the clock never ends, so that the solution exists for all times")
-    if not any(_escapes(entry, curve.end) for entry in entries(curve.solution)):
+    if not curve.escapes():
         raise Rejected("no entry becomes infinite at the end of the clock")
     return "the clock reaches its end in finite time, where an entry becomes infinite"
-
-
-def _escapes(entry: Any, end: Any) -> bool:
-    """Whether a fraction in lowest terms tends to infinity at ``end``."""
-    top, bottom = numerator_and_denominator(entry)
-    if end is None:
-        return bool(top.degree() > bottom.degree())
-    return bool(bottom.eval(QQ.to_sympy(end)) == 0)
 
 
 _CHECKS = {
@@ -229,21 +149,7 @@ _CHECKS = {
 }
 
 
-def _witness(conjecture: Conjecture, curve: _Curve, proof: Mapping[str, Any]) -> dict[str, str]:
+def _witness(conjecture: Conjecture, curve: Curve, proof: Mapping[str, Any]) -> dict[str, str]:
     """Return parameters, start, solution and end as text."""
-    clock = proof["clock"]
-    name = conjecture.covariance
-    start = [[str(entry) for entry in row] for row in value_at(curve.solution, curve.start).to_list()]
-    found = {**{key: _rows(rows) for key, rows in proof["parameters"].items()}, f"{name}(0)": _rows(start)}
-    found[f"{name}(t)"] = _rows(proof["solution"])
-    if not curve.is_time or curve.speed.LC() != 1 or curve.start != 0:
-        found[f"{clock['name']}'"] = f"{clock['rhs']}, {clock['name']}(0) = {clock['start']}"
-    if curve.ends and curve.is_time and curve.end is not None:
-        found["blow-up time"] = str(QQ.to_sympy(curve.end - curve.start) / curve.speed.LC())
-    elif not curve.ends:
-        found["existence"] = "all t >= 0"
-    return found
-
-
-def _rows(rows: Any) -> str:
-    return "[" + ", ".join("[" + ", ".join(row) + "]" for row in rows) + "]"
+    own = {key: rows_text(rows) for key, rows in proof["parameters"].items()}
+    return {**own, **curve_witness(conjecture.covariance, curve, proof["clock"], proof["solution"])}

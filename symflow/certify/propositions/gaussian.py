@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Identity, Integer
+from sympy import Identity, Integer, ZeroMatrix
 
 from symflow.algebra.grammar import to_text
 from symflow.certify.judgement import Judgement
@@ -158,6 +158,50 @@ def _is_second_derivative(terms: Terms, score: Any, key: Any, step: Any, tilt: A
     moved = [score.xreplace({key: total([key, multiply(sign, step)])}) for sign in (1, -1)]
     difference = total([*(as_scalar(s) for s in moved), -2 * as_scalar(score)])
     return terms.same(difference, quadratic(step, tilt)) and terms.same(tilt, tilt.T)
+
+
+def affine_in_mean(record: Mapping[str, Any]) -> bool:
+    """Whether the covariance equation is free of the mean, and the mean equation is affine in it."""
+    step = _unused("h", record)
+    terms = _terms(record, {step: ("d",)})
+    mean, move = terms.symbols[record["mean"]], terms.symbols[step]
+    cov_rhs, mean_rhs = (terms.read(record[field]) for field in ("cov_rhs", "mean_rhs"))
+    if mean in cov_rhs.free_symbols:
+        return False
+    at = [mean_rhs.xreplace({mean: point}) for point in (total([mean, move]), ZeroMatrix(*mean.shape), move)]
+    both = total([mean_rhs, at[2]])
+    return terms.same(total([at[0], at[1]]), both)
+
+
+def same_system(
+    record: Mapping[str, Any], theorem: Any, symbols: Mapping[str, str], texts: Mapping[str, str]
+) -> bool:
+    """Whether equations of a theorem are those of the closed system ``record``.
+
+    Parameters
+    ----------
+    record : Mapping
+        From :func:`read_statement`.
+    theorem : LongTime
+        Its state is called ``alpha`` and ``Sigma``.
+    symbols : Mapping of str to str
+        Texts in the parameters of ``record`` by the symbol of the theorem they stand for.
+    texts : Mapping of str to str
+        Right-hand sides of the theorem by their key in ``record``.
+    """
+    terms = _terms(record, {})
+    own = Terms({**theorem.symbols, "alpha": ("d",), "Sigma": ("d", "d")}, {}, symmetric=("Sigma",))
+    values = {own.symbols[name]: terms.read(text) for name, text in symbols.items()}
+    for name, text in symbols.items():
+        _require_names(terms, terms.read(text), _parameters(record) - _members(record), name)
+        if shape_of(terms.read(text)) != shape_of(own.symbols[name]):
+            return False
+    values |= {own.symbols["alpha"]: terms.symbols[record["mean"]]}
+    values |= {own.symbols["Sigma"]: terms.symbols[record["covariance"]]}
+    return all(
+        terms.same(own.read(text).xreplace(values), terms.read(record[field]))
+        for field, text in texts.items()
+    )
 
 
 class GaussianPreservation(Theorem):

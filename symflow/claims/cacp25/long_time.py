@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,17 +45,23 @@ def derived_moments(model: Any, given: Iterable[str] | None = None) -> tuple[Mom
     return system, {symbol.name: symbol for symbol in flow.parameters}
 
 
-def _bounded_positive() -> Certificate:
+@functools.cache
+def bounded_positive() -> Certificate:
+    """Return the proof that V ≻ 0 and A + Aᵀ ⪯ 0 keep the covariance bounded."""
     system, given = derived_moments(Softmax())
     return prove_bounded_positive("CACP25/bounded-positive", system, given["V"], given["A"])
 
 
-def _limit_zero_positive() -> Certificate:
+@functools.cache
+def limit_zero_positive() -> Certificate:
+    """Return the proof that V ≻ 0 and A + Aᵀ ⪯ −aI make the covariance vanish."""
     system, given = derived_moments(Softmax())
     return prove_decay("CACP25/limit-zero-positive", system, given["V"], given["A"], _STRENGTH)
 
 
-def _blow_up_positive() -> Certificate:
+@functools.cache
+def blow_up_positive() -> Certificate:
+    """Return the proof that V ≻ 0 and A + Aᵀ ⪰ aI make the covariance blow up."""
     system, given = derived_moments(Softmax())
     return prove_escape("CACP25/blow-up-positive", system, given["V"], given["A"], _STRENGTH)
 
@@ -80,7 +87,9 @@ def _low_rank_limit_commuting() -> Certificate:
     return _resolvent("CACP25/low-rank-limit-commuting", limit=True)
 
 
-def _l2_no_blow_up() -> Certificate:
+@functools.cache
+def l2_no_blow_up() -> Certificate:
+    """Return the proof that an injective K keeps the growth exponential."""
     system, given = derived_moments(L2())
     left = matrix("P", system.size, given["K"].shape[0])
     bounds = tuple(Symbol(name, nonnegative=True) for name in "vqp")
@@ -119,7 +128,7 @@ _COMMUTES = _SCALE + (
 
 CLAIMS = (
     _claim(
-        _bounded_positive,
+        bounded_positive,
         id="CACP25/bounded-positive",
         title="Positive values and negative scores stay bounded",
         quoted=r"If $V \succ 0$ and $A + A^\top \preceq 0$, the covariance does not blow up.",
@@ -129,7 +138,7 @@ CLAIMS = (
         hypotheses=_SCALE + r"$V = V^\top \succ 0$, $A + A^\top \preceq 0$.",
     ),
     _claim(
-        _limit_zero_positive,
+        limit_zero_positive,
         id="CACP25/limit-zero-positive",
         title="Positive values and definite scores: the covariance vanishes",
         quoted=r"If $V \succ 0$ and $A + A^\top \prec 0$, then $\Sigma(t) \to 0$.",
@@ -138,7 +147,7 @@ CLAIMS = (
         hypotheses=_SCALE + r"$V = V^\top \succ 0$, $A + A^\top \preceq -aI$, $a > 0$.",
     ),
     _claim(
-        _blow_up_positive,
+        blow_up_positive,
         reference="directly from the covariance equation of CACP25",
         id="CACP25/blow-up-positive",
         title="Positive values and positive scores blow up",
@@ -181,7 +190,7 @@ CLAIMS = (
         hypotheses=_COMMUTES + r" $S \preceq 0$.",
     ),
     _claim(
-        _l2_no_blow_up,
+        l2_no_blow_up,
         id="CACP25/l2-no-blow-up",
         title="L2 attention with injective K does not blow up",
         quoted=r"L2 attention does not blow up.",
