@@ -10,5 +10,7 @@ from symflow.energies.dissipation import Dissipation
 from symflow.energies.energy import Energy
 from symflow.energies.exponential import Exponential
 from symflow.energies.interaction import Interaction
+from symflow.energies.log_partition import LogPartition
+from symflow.energies.pairwise import Pairwise
 
-__all__ = ["Dissipation", "Energy", "Exponential", "Interaction", "energy_along"]
+__all__ = ["Dissipation", "Energy", "Exponential", "Interaction", "LogPartition", "Pairwise", "energy_along"]

@@ -58,6 +58,50 @@ class Energy(ABC):
         read = {name: exact_value(value, name) for name, value in self._given.items()}
         return {name: _column(value) if name in columns else value for name, value in read.items()}
 
+    def values_by_name(self) -> dict[str, Any]:
+        """Return the parameters as arrays with two axes, or floats."""
+        from symflow.energies.symbolic import parameter_values
+
+        return parameter_values(self.statement(), self._given)
+
+    def first_variation(self, x: Any, at: Any, weights: Any = None) -> tuple[Array, Array]:
+        r"""Return :math:`\delta F/\delta\mu` and :math:`\nabla\delta F/\delta\mu` at points.
+
+        They are made from the definition. The derivative of the energy of weighted tokens by the token
+        :math:`x_i` is its weight times the gradient there.
+
+        Parameters
+        ----------
+        x : array_like, (n, d)
+            Tokens.
+        at : array_like, (m, d)
+            Where the variation is taken.
+        weights : array_like, (n,), optional
+            Positive, of sum 1; equal where they are left out.
+
+        Returns
+        -------
+        values : ndarray, (m,)
+            Up to a constant.
+        gradient : ndarray, (m, d)
+            Euclidean, also for an energy of the sphere.
+
+        Raises
+        ------
+        InputError
+            If shapes do not fit, the variation is not defined for tokens, or exceeds the range of doubles.
+
+        Examples
+        --------
+        >>> from symflow.energies import Interaction
+        >>> values, gradient = Interaction(1.0).first_variation([[1.0, 0.0]], [[0.0, 1.0]])
+        >>> values.tolist(), gradient.tolist()
+        ([1.0], [[1.0, 0.0]])
+        """
+        from symflow.energies.symbolic import variation_at
+
+        return variation_at(self, x, at, weights)
+
     @abstractmethod
     def to_latex(self) -> str:
         """Return the definition in LaTeX."""

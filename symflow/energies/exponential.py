@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,11 +47,7 @@ class Exponential(Energy):
 
     def __init__(self, Q: Any, K: Any) -> None:
         self._given = {"Q": listed(Q, "Q"), "K": listed(K, "K")}
-        self.Q, self.K = (real_array(value, name) for name, value in self._given.items())
-        if self.Q.ndim != 2 or self.Q.shape != self.K.shape:
-            raise InputError(
-                f"Q of shape {self.Q.shape} and K of shape {self.K.shape} must be matrices of one shape"
-            )
+        self.Q, self.K = score_matrices(self._given)
 
     @property
     def model(self) -> EnergyModel:
@@ -90,3 +87,19 @@ class Exponential(Energy):
 
     def __repr__(self) -> str:
         return f"Exponential(Q={self.Q.tolist()}, K={self.K.tolist()})"
+
+
+def score_matrices(given: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Return Q and K as arrays.
+
+    Raises
+    ------
+    InputError
+        If they are no matrices of one shape.
+    """
+    queries, keys = (real_array(given[name], name) for name in ("Q", "K"))
+    if queries.ndim != 2 or queries.shape != keys.shape:
+        raise InputError(
+            f"Q of shape {queries.shape} and K of shape {keys.shape} must be matrices of one shape"
+        )
+    return queries, keys
