@@ -65,6 +65,18 @@ _SLOPE = LongTime(
     {"beta": "positive", "e": "positive", "r": "positive", "g": "nonnegative"},
 )
 
+
+def _zero(claim: str, words: str, scalar: str) -> LongTime:
+    return LongTime(
+        claim,
+        f"d ≥ 2, beta > 0, r = sqrt((d - 1)² + 4 beta²): {words}",
+        _NUMBERS,
+        {"relation": "positive", "scalar": scalar},
+        _ROOT,
+        dict.fromkeys(("beta", "e", "r"), "positive"),
+    )
+
+
 _OTHERS = {**_VECTORS, "u": ("d",), "w": ("d",), "beta": (), "m": ()}
 _SMALL = "exp(beta) + exp(-beta) - m*(exp(beta) - exp(-beta))"
 
@@ -112,7 +124,13 @@ _SPACE = LongTime(
 PROPOSITIONS = (
     Conjunction(
         "GLPR23/block-rotation",
-        {"inequality": _ROTATION, "sign change": _FACTORS, "other factor": _SLOPE},
+        {
+            "inequality": _ROTATION,
+            "sign change": _FACTORS,
+            "other factor": _SLOPE,
+            "above zero": _zero("above zero", "the zero (r - e)/(2*beta) is positive", "r - e"),
+            "below one": _zero("below one", "the zero (r - e)/(2*beta) is less than one", "2*beta + e - r"),
+        },
     ),
     Conjunction("GLPR23/small-beta-saddles", {"small beta": _SADDLES, "radius": _RADIUS, "space": _SPACE}),
     LongTime(

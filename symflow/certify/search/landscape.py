@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -164,19 +165,39 @@ def prove_share_factors(claim: str, part: str) -> Certificate:
 
 def prove_other_factor(claim: str, part: str) -> Certificate:
     """βh + (r + e)/2 = βg + e/2 + e²/(2(r + 2β)) is positive."""
-    chain = ChainWriter()
     beta, e, r, h, _ = _numbers()
     g = Symbol("g", nonnegative=True)
     shown, claimed = beta * g + e / 2 + e**2 / (2 * (r + 2 * beta)), beta * h + (r + e) / 2
-    signs = tuple(f"sign of {name}" for name in ("beta", "g", "e", "r"))
+    return _positive(claim, part, shown, claimed, {"cosine": -beta, "root": -1 / (2 * (r + 2 * beta))}, "g")
+
+
+def prove_above_zero(claim: str, part: str) -> Certificate:
+    """r − e = 4β²/(r + e) is positive."""
+    beta, e, r, *_ = _numbers()
+    return _positive(claim, part, 4 * beta**2 / (r + e), r - e, {"root": -1 / (r + e)})
+
+
+def prove_below_one(claim: str, part: str) -> Certificate:
+    """2β + e − r = 4βe/(2β + e + r) is positive."""
+    beta, e, r, *_ = _numbers()
+    whole = 2 * beta + e + r
+    return _positive(claim, part, 4 * beta * e / whole, 2 * beta + e - r, {"root": 1 / whole})
+
+
+def _positive(
+    claim: str, part: str, shown: Any, claimed: Any, multipliers: Mapping[str, Any], *more: str
+) -> Certificate:
+    """Write that ``shown`` is positive by its signs, and that it is what is claimed to be."""
+    chain = ChainWriter()
+    signs = tuple(f"sign of {name}" for name in ("beta", "e", "r", *more))
     positive = chain.add("scalar-sign", "positive", {"scalar": shown}, signs)
     equality = chain.equal(
         "combination",
         shown,
         claimed,
-        ("cosine", "root"),
-        before=[-beta, -1 / (2 * (r + 2 * beta))],
-        after=[_ONE, _ONE],
+        tuple(multipliers),
+        before=list(multipliers.values()),
+        after=[_ONE] * len(multipliers),
     )
     chain.add("replace", "positive", {"scalar": claimed}, (positive, equality))
     return stated_certificate(claim, chain, part)
