@@ -45,14 +45,20 @@ def closed_law(certificate: Certificate, closure: Any) -> ClosedLaw:
     scope = claim.scope(certificate.statement)
     if certificate.scope != scope:
         raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
-    shown = run_chain(CLOSURE, certificate.statement["model"], closure)
-    if not shown.accepted:
-        raise Rejected(f"the system is not shown to be closed: {shown.reason}")
+    lines, assumes = replay_closure(certificate.statement["model"], closure)
     if law.record["domain"] is not None:
         raise Rejected("the system holds on a domain that the covariance may leave")
     _check_signs(law)
+    return ClosedLaw(law, lines, assumes)
+
+
+def replay_closure(model: Any, closure: Any) -> tuple[tuple[ReplayedLine, ...], frozenset[str]]:
+    """Return the lines and lemmas of the proof that the system of ``model`` is closed."""
+    shown = run_chain(CLOSURE, model, closure)
+    if not shown.accepted:
+        raise Rejected(f"the system is not shown to be closed: {shown.reason}")
     lines = tuple(replace(line, id=f"closure.{line.id}") for line in shown.lines)
-    return ClosedLaw(law, lines, frozenset(shown.assumes))
+    return lines, frozenset(shown.assumes)
 
 
 def _check_signs(law: Law) -> None:

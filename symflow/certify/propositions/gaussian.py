@@ -16,8 +16,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Identity, Integer, ZeroMatrix
+from sympy import (
+    Add,
+    Identity,
+    Integer,
+    MatAdd,
+    MatMul,
+    MatrixSymbol,
+    Mul,
+    Trace,
+    Transpose,
+    Tuple,
+    ZeroMatrix,
+    preorder_traversal,
+)
 
+from symflow.algebra.families import FamilySum
 from symflow.algebra.grammar import to_text
 from symflow.certify.judgement import Judgement
 from symflow.certify.names import is_fixed_size
@@ -39,6 +53,8 @@ from symflow.errors import CertificateError
 _ROLES = ("query", "key", "mean", "covariance")
 _TEXTS = (*_ROLES, "output", "diffusion", "mean_rhs", "cov_rhs")
 _KEYS = frozenset((*_TEXTS, "heads", "positions", "symbols", "signs", "domain"))
+#: what a polynomial in a matrix is made of
+_POLYNOMIAL = (Add, Mul, MatAdd, MatMul, Trace, Transpose, MatrixSymbol, FamilySum, Tuple)
 MAX_SYMBOLS = 100
 _SIGNS = {"nonnegative": "≥ 0", "positive": "> 0"}
 _MOMENTS = {"second": ("d", "d"), "first": ("d",), "mass": ("1", "1")}
@@ -171,6 +187,33 @@ def affine_in_mean(record: Mapping[str, Any]) -> bool:
     at = [mean_rhs.xreplace({mean: point}) for point in (total([mean, move]), ZeroMatrix(*mean.shape), move)]
     both = total([mean_rhs, at[2]])
     return terms.same(total([at[0], at[1]]), both)
+
+
+def is_linear_in_covariance(record: Mapping[str, Any], functional: str) -> bool:
+    """Whether a text is a number, linear in the covariance, in it and parameters alone.
+
+    Where its inverses exist is left to the values of the parameters.
+    """
+    step = _unused("H", record)
+    terms = _terms(record, {step: ("d", "d")})
+    value = terms.read(functional)
+    _require_names(
+        terms, value, _parameters(record) - _members(record) | {record["covariance"]}, "the functional"
+    )
+    state, move = terms.symbols[record["covariance"]], terms.symbols[step]
+    parts = [value, value.xreplace({state: move})]
+    return not is_matrix(value) and terms.same(value.xreplace({state: total([state, move])}), total(parts))
+
+
+def is_quadratic_in_covariance(record: Mapping[str, Any]) -> bool:
+    """Whether the covariance equation is a homogeneous polynomial of degree two in the covariance alone."""
+    terms = _terms(record, {})
+    state, mean = terms.symbols[record["covariance"]], terms.symbols[record["mean"]]
+    rhs = terms.read(record["cov_rhs"])
+    around = [node for node in preorder_traversal(rhs) if state in getattr(node, "free_symbols", ())]
+    if mean in rhs.free_symbols or not all(isinstance(node, _POLYNOMIAL) for node in around):
+        return False
+    return terms.same(rhs.xreplace({state: multiply(2, state)}), multiply(4, rhs))
 
 
 def same_system(

@@ -82,10 +82,9 @@ class LawClaim(Proposition):
         rank = statement.get("rank")
         if self.with_rank and (type(rank) is not int or rank < 0):
             raise CertificateError("statement: 'rank' must be a whole number")
+        sizes, values = read_numbers(statement, record)
+        d = sizes["d"]
         try:
-            sizes = _sizes(statement["sizes"], record)
-            values = _values(statement["parameters"], record, sizes)
-            d = sizes["d"]
             mean = matrix_of(statement["mean"], (d, 1), rational, "the mean")
             covariance = matrix_of(statement["covariance"], (d, d), rational, "the covariance")
             if not is_semidefinite(covariance):
@@ -103,6 +102,23 @@ class LawClaim(Proposition):
             f"the Gaussian law of the statement, {sizes}, constant parameters, t ≥ 0: {self.words}{rank}; "
             "other laws and parameters are not spoken of"
         )
+
+
+def read_numbers(
+    statement: Mapping[str, Any], record: Mapping[str, Any]
+) -> tuple[dict[str, int], dict[str, Any]]:
+    """Return the sizes and the values of the parameters that a statement gives.
+
+    Raises
+    ------
+    CertificateError
+        If one is missing, or does not fit.
+    """
+    try:
+        sizes = _sizes(statement["sizes"], record)
+        return sizes, _values(statement["parameters"], record, sizes)
+    except Rejected as error:
+        raise CertificateError(f"statement: {error}") from error
 
 
 def _sizes(sizes: Any, record: Mapping[str, Any]) -> dict[str, int]:

@@ -76,7 +76,7 @@ class _Question:
 def _decide(
     claim: str, target: Any, initial: Any, params: Any, rank: int | None, deadline: Deadline
 ) -> Verdict:
-    model, start, values = _law(claim, target, initial, params)
+    model, start, values = law_of(claim, target, initial, params)
     try:
         known = long_time(model, start, values)
         exact = read_exactly(model, start, values)
@@ -106,7 +106,7 @@ def _decide(
     return undecided(claim, "; ".join([why, *reasons]), METHOD)
 
 
-def _law(claim: str, target: Any, initial: Any, params: Any) -> tuple[AttentionModel, Gaussian, Any]:
+def law_of(claim: str, target: Any, initial: Any, params: Any) -> tuple[AttentionModel, Gaussian, Any]:
     """Return model, law and parameters of a spec, or of arguments."""
     if isinstance(target, Spec):
         if initial is not None or params is not None:
@@ -126,14 +126,15 @@ def _statement(exact: ExactProblem, closure: Certificate) -> LawStatement:
     return LawStatement(
         model=closure.statement,
         parameters={name: exact.values[name] for name in closure.statement["symbols"]},
-        sizes=_used_sizes(exact, closure.statement),
+        sizes=used_sizes(exact, closure.statement),
         mean=fractions(exact.alpha),
         covariance=fractions(exact.sigma),
         closure=closure,
     )
 
 
-def _used_sizes(exact: ExactProblem, model: Mapping[str, Any]) -> dict[str, int]:
+def used_sizes(exact: ExactProblem, model: Mapping[str, Any]) -> dict[str, int]:
+    """Return the sizes that the statement of a model uses."""
     counts = {head["count"] for head in model["heads"] if head["count"] is not None}
     named = {"d", *(size for shape in model["symbols"].values() for size in shape), *counts}
     return {name: size for name, size in exact.sizes.items() if name in named}

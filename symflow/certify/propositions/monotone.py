@@ -1,0 +1,84 @@
+"""A functional of the covariance that never grows: statements about a model at given numbers.
+
+The statement of a certificate has the model and its closed system, as for ``gaussian-preservation``, the
+values of its parameters, the sizes, and the text of a functional that is linear in the covariance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from symflow.certify.propositions.gaussian import (
+    is_linear_in_covariance,
+    is_quadratic_in_covariance,
+    read_statement,
+)
+from symflow.certify.propositions.law import read_numbers
+from symflow.certify.propositions.proposition import Proposition
+from symflow.errors import CertificateError
+
+_KEYS = frozenset(("model", "parameters", "sizes", "functional"))
+
+
+@dataclass(frozen=True)
+class Decrease:
+    """The statement, read."""
+
+    record: Mapping[str, Any]
+    values: Mapping[str, Any]
+    sizes: Mapping[str, int]
+    functional: str
+
+    @property
+    def cov_rhs(self) -> str:
+        """Right-hand side of the covariance equation."""
+        return str(self.record["cov_rhs"])
+
+    @property
+    def state(self) -> str:
+        """Name of the covariance."""
+        return str(self.record["covariance"])
+
+
+@dataclass(frozen=True)
+class Monotone(Proposition):
+    """A linear functional does not increase along any Gaussian solution."""
+
+    claim: str
+
+    def read(self, statement: Any) -> Decrease:
+        """Return the statement with its numbers.
+
+        Raises
+        ------
+        CertificateError
+            If it is malformed, the functional is not linear in the covariance, or the equation is not a
+            homogeneous polynomial of degree two in it, free of the mean.
+        """
+        if not isinstance(statement, Mapping) or set(statement) != _KEYS:
+            raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
+        record, functional = read_statement(statement["model"]), statement["functional"]
+        sizes, values = read_numbers(statement, record)
+        if not isinstance(functional, str) or not is_linear_in_covariance(record, functional):
+            raise CertificateError(
+                "statement: 'functional' must be the text of a number, linear in the covariance"
+            )
+        if not is_quadratic_in_covariance(record):
+            raise CertificateError(
+                "statement: the covariance equation is not homogeneous of degree two in the covariance alone"
+            )
+        return Decrease(record, values, sizes, functional)
+
+    def scope(self, statement: Any) -> str:
+        """Return for which laws."""
+        found = self.read(statement)
+        sizes = ", ".join(f"{name} = {size}" for name, size in sorted(found.sizes.items()))
+        return (
+            f"the parameters of the statement, {sizes}; every Gaussian law, while its solution exists: "
+            f"{found.functional} does not increase"
+        )
+
+
+PROPOSITIONS = (Monotone("lyapunov"),)
