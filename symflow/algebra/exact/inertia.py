@@ -111,7 +111,7 @@ def inertia(rows: Rows) -> Inertia:
     >>> inertia([[0, 0, 0], [0, 1, 2], [0, 2, 1]]).negative_direction
     (Fraction(0, 1), Fraction(1, 1), Fraction(-1, 1))
     """
-    exact = _symmetric(rows)
+    exact = without_denominators(symmetric_rows(rows))
     size, bits, rank = len(exact), _FIRST_BITS, None
     while bits <= MAX_BITS:
         pivots = eliminate(_balls(exact, bits), bits)
@@ -148,18 +148,26 @@ def exact_entry(value: Any) -> Any:
 
 def without_denominators(rows: Rows) -> tuple[tuple[Any, ...], ...]:
     """Return a positive multiple of a matrix whose entries are no quotients."""
+    common = common_denominator(rows)
+    if common is None:
+        return tuple(map(tuple, rows))
+    return tuple(tuple(entry * common for entry in row) for row in rows)
+
+
+def common_denominator(rows: Rows) -> ExpSum | None:
+    """Return a positive number that every entry times which is no quotient, None where no entry is one."""
     divisors: list[ExpSum] = []
     for entry in (entry for row in rows for entry in row):
         if isinstance(entry, ExpFraction) and entry.denominator not in divisors:
             divisors.append(entry.denominator)
     if not divisors:
-        return tuple(map(tuple, rows))
-    common = reduce(lambda a, b: a * b, divisors)
-    common = common * common.sign()
-    return tuple(tuple(entry * common for entry in row) for row in rows)
+        return None
+    common: ExpSum = reduce(lambda a, b: a * b, divisors)
+    return common if common.sign() > 0 else -common
 
 
-def _symmetric(rows: Rows) -> tuple[tuple[Any, ...], ...]:
+def symmetric_rows(rows: Rows) -> tuple[tuple[Any, ...], ...]:
+    """Return a matrix that is checked to be square and symmetric, its entries as exact numbers."""
     exact = tuple(tuple(exact_entry(entry) for entry in row) for row in rows)
     for i, row in enumerate(exact):
         if len(row) != len(exact):
@@ -169,7 +177,7 @@ def _symmetric(rows: Rows) -> tuple[tuple[Any, ...], ...]:
                 raise InputError(
                     f"the matrix is not symmetric: [{i}][{j}] is {row[j]}, [{j}][{i}] is {exact[j][i]}"
                 )
-    return without_denominators(exact)
+    return exact
 
 
 def _balls(rows: Rows, bits: int) -> list[list[Any]]:

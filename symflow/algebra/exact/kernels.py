@@ -44,7 +44,7 @@ def rank_of(rows: Rows, at_least: int = 0) -> int:
     >>> rank_of([[1, e], [e, e * e]]), rank_of([[1, e], [e, e]])
     (1, 2)
     """
-    layers = _layers(rows)
+    layers = layers_of(rows)
     field = common_field([c for matrix in layers.values() for row in matrix for c in row])
     width = len(rows[0])
     stacked = [row for matrix in layers.values() for row in matrix]
@@ -66,7 +66,7 @@ def kernel_of(rows: Rows, rank: int) -> list[tuple[Any, ...]]:
     width = len(rows[0])
     if rank == width:
         return []
-    layers = _layers(rows)
+    layers = layers_of(rows)
     stacked = [row for matrix in layers.values() for row in matrix] or [[_ZERO] * width]
     if common_field([c for row in stacked for c in row]) is None:
         found = [tuple(column) for column in fractions(kernel(rational_matrix(_plain(stacked))).transpose())]
@@ -75,7 +75,7 @@ def kernel_of(rows: Rows, rank: int) -> list[tuple[Any, ...]]:
     return found if len(found) == width - rank else _kernel_by_elimination(rows)
 
 
-def _layers(rows: Rows) -> dict[Scalar, list[list[Scalar]]]:
+def layers_of(rows: Rows) -> dict[Scalar, list[list[Scalar]]]:
     """Return the coefficient matrix of every exponential."""
     layers: dict[Scalar, list[list[Scalar]]] = {}
     for i, row in enumerate(rows):
@@ -99,10 +99,10 @@ def _constant_rank(rows: Rows, field: NumberField | None, width: int) -> int:
     if not rows:
         return 0
     degree = field.degree if field else 1
-    return int(_regular(rows, field).rank()) // degree
+    return int(regular(rows, field).rank()) // degree
 
 
-def _regular(rows: Rows, field: NumberField | None) -> Any:
+def regular(rows: Rows, field: NumberField | None) -> Any:
     """Return the rational matrix in which every element of the field stands for its multiplication."""
     if field is None:
         return rational_matrix(_plain(rows))
@@ -121,7 +121,7 @@ def _rank_at_large_integer(layers: Mapping[Scalar, Rows], field: NumberField | N
     A polynomial with integer coefficients below T in size does not vanish at T unless it is zero, and powers
     of T that no minor mixes stand for the different variables.
     """
-    matrices = {exponent: _regular(rows, field) for exponent, rows in layers.items()}
+    matrices = {exponent: regular(rows, field) for exponent, rows in layers.items()}
     common = lcm(*(int(matrix.numer_denom()[1]) for matrix in matrices.values()))
     integers = {exponent: (matrix * common).numer_denom()[0] for exponent, matrix in matrices.items()}
     size = next(iter(integers.values())).nrows()
@@ -142,19 +142,23 @@ def _rank_at_large_integer(layers: Mapping[Scalar, Rows], field: NumberField | N
 
 def _single_degrees(exponents: Sequence[Scalar], size: int) -> dict[Scalar, int]:
     """Return a degree in one variable per exponent, such that products of ``size`` of them stay apart."""
-    monomials = _monomials(exponents)
+    placed, _ = monomials(exponents)
     weights, weight = [], 1
-    for k in range(len(monomials[0])):
+    for k in range(len(placed[0])):
         weights.append(weight)
-        weight *= size * max(monomial[k] for monomial in monomials) + 1
-    degrees = [sum(w * m for w, m in zip(weights, monomial, strict=True)) for monomial in monomials]
+        weight *= size * max(monomial[k] for monomial in placed) + 1
+    degrees = [sum(w * m for w, m in zip(weights, monomial, strict=True)) for monomial in placed]
     return dict(zip(exponents, degrees, strict=True))
 
 
-def _monomials(exponents: Sequence[Scalar]) -> list[tuple[int, ...]]:
-    """Return the exponents as non-negative integer combinations of independent numbers, up to a shift."""
+def monomials(exponents: Sequence[Scalar]) -> tuple[list[tuple[int, ...]], list[Scalar]]:
+    """Return exponents as integer combinations of numbers that are independent over ℚ, and these numbers.
+
+    One exponent may be subtracted from all, so that no combination has a negative coefficient.
+    """
     from flint import fmpq_mat, fmpz_mat
 
+    field = common_field(exponents)
     vectors = [a.coefficients if isinstance(a, FieldElement) else (a,) for a in exponents]
     width = max(map(len, vectors))
     padded = [tuple(v) + (_ZERO,) * (width - len(v)) for v in vectors]
@@ -162,13 +166,15 @@ def _monomials(exponents: Sequence[Scalar]) -> list[tuple[int, ...]]:
     lattice = fmpz_mat([[int(c * common) for c in v] for v in padded])
     basis = [row for row in lattice.hnf().tolist() if any(c != 0 for c in row)]
     if not basis:
-        return [(0,)] * len(exponents)
+        return [(0,)] * len(exponents), [Fraction(1)]
     gram = fmpz_mat(basis) * fmpz_mat(basis).transpose()
     projected = fmpz_mat(basis) * lattice.transpose()
     coordinates: Any = fmpq_mat(gram).solve(fmpq_mat(projected))
     columns = [[int(fmpq(c).p) for c in column] for column in coordinates.transpose().tolist()]
     lowest = [min(column[k] for column in columns) for k in range(len(basis))]
-    return [tuple(c - low for c, low in zip(column, lowest, strict=True)) for column in columns]
+    numbers = [[Fraction(int(c), common) for c in row] for row in basis]
+    shifted = [tuple(c - low for c, low in zip(column, lowest, strict=True)) for column in columns]
+    return shifted, [field.element(number) if field else number[0] for number in numbers]
 
 
 # ----------------------------------------------------------------------------------------------------- kernel

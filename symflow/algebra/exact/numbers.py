@@ -141,7 +141,7 @@ class AlgebraicNumber:
 
     def arb(self, bits: int = 128) -> Any:
         """Return a ``flint.arb`` that contains the number, accurate to about ``bits`` bits."""
-        return _real_roots(self.polynomial, bits)[self.index]
+        return real_roots(self.polynomial, bits)[self.index]
 
     def ball(self, bits: int = 128) -> Ball:
         """Return an enclosure."""
@@ -158,7 +158,7 @@ class AlgebraicNumber:
         mirrored = tuple(c * (-1) ** k for k, c in enumerate(self.polynomial))
         sign = 1 if mirrored[-1] > 0 else -1
         polynomial = tuple(sign * c for c in mirrored)
-        return AlgebraicNumber(polynomial, len(_real_roots(polynomial, _BITS)) - 1 - self.index)
+        return AlgebraicNumber(polynomial, len(real_roots(polynomial, _BITS)) - 1 - self.index)
 
     def to_sympy(self) -> Any:
         """Return the number as a SymPy one: in radicals up to degree two, else ``CRootOf``."""
@@ -227,7 +227,7 @@ def largest_root(polynomial: Any) -> tuple[AlgebraicNumber, int]:
     candidates = []
     for factor, multiplicity in polynomial.factor()[1]:
         coefficients = _primitive(factor)
-        if count := len(_real_roots(coefficients, _BITS)):
+        if count := len(real_roots(coefficients, _BITS)):
             candidates.append((AlgebraicNumber(coefficients, count - 1), multiplicity))
     bits = _BITS
     while len(candidates) > 1:
@@ -246,7 +246,7 @@ def real_root_at(polynomial: Any, enclosure: Any) -> AlgebraicNumber:
             AlgebraicNumber(coefficients, index)
             for factor, _ in polynomial.factor()[1]
             for coefficients in [_primitive(factor)]
-            for index, root in enumerate(_real_roots(coefficients, bits))
+            for index, root in enumerate(real_roots(coefficients, bits))
             if root.overlaps(enclosure(bits))
         ]
         if len(found) == 1:
@@ -261,7 +261,7 @@ def _matching_root(polynomial: tuple[int, ...], enclosure: Any) -> int:
 
 
 @lru_cache(maxsize=256)
-def _real_roots(coefficients: tuple[int, ...], bits: int) -> list[Any]:
+def real_roots(coefficients: tuple[int, ...], bits: int) -> list[Any]:
     """Return the real roots in ascending order; flint isolates them and marks the real ones."""
     from flint import ctx, fmpz_poly
 
