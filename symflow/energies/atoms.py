@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 from sympy import (
+    Add,
     Determinant,
+    Function,
     Identity,
     Inverse,
     MatAdd,
@@ -31,6 +33,7 @@ from sympy import (
     ZeroMatrix,
     exp,
     log,
+    sift,
 )
 
 from symflow.algebra.functionals.average import Average, average, averages
@@ -63,10 +66,10 @@ class Law:
 #: Tokens by their symbols, arrays (…, d, 1).
 Env = Mapping[Any, Array]
 #: Numbers (…) or matrices (…, rows, columns) of a law at tokens.
-Function = Callable[[Law, Env], Any]
+Numbers = Callable[[Law, Env], Any]
 
 
-def scalar_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Function:
+def scalar_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Numbers:
     """Return the function that computes a number.
 
     Parameters
@@ -92,24 +95,24 @@ def scalar_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Function:
     compute = _compiled(body, [*slots.values(), *_named(body, names)])
 
     def function(law: Law, env: Env) -> Any:
-        return compute(*(part(law, env) for part in functions), *(law.values[name] for name in names))
+        arguments = [part(law, env) for part in functions] + [law.values[name] for name in names]
+        return _quietly(compute, arguments)
 
     return function
 
 
-def _part(node: Any, tokens: tuple[Any, ...]) -> Function:
+def _part(node: Any, tokens: tuple[Any, ...]) -> Numbers:
     """Return the function of what a number is put together from."""
     if isinstance(node, Average):
         return _average(node, tokens)
-    return _log_average(node.args[0], tokens) if isinstance(node, log) else _of_matrix(node, tokens)
+    return _log_average(node.args[0], tokens) if isinstance(node, _LogAverage) else _of_matrix(node, tokens)
 
 
 def _is_part(node: Any) -> bool:
-    log_of_average = isinstance(node, log) and _is_exponential(node.args[0])
-    return log_of_average or isinstance(node, Average | Trace | Determinant)
+    return isinstance(node, _LogAverage | Average | Trace | Determinant)
 
 
-def vector_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Function:
+def vector_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Numbers:
     """Return the function that computes a matrix; parameters and errors as for :func:`scalar_function`."""
     parts = [_term(part, tokens) for part in MatAdd.make_args(expr)]
     return lambda law, env: reduce(np.add, (part(law, env) for part in parts))
@@ -118,7 +121,7 @@ def vector_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Function:
 # ---- one token
 
 
-def _term(term: Any, tokens: tuple[Any, ...]) -> Function:
+def _term(term: Any, tokens: tuple[Any, ...]) -> Numbers:
     """Return the function of a multiple of a product of matrices, or of an average of such."""
     scale, factors = _split(term)
     if len(factors) == 1 and getattr(factors[0], "is_Average", False):
@@ -147,51 +150,51 @@ def _scaled(scale: Any, body: Any) -> Any:
 
 
 @singledispatch
-def _matrix(expr: Any, tokens: tuple[Any, ...]) -> Function:
+def _matrix(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
     raise InputError(
         f"the numbers of {type(expr).__name__} in {expr} are not available; use sums and products"
     )
 
 
 @_matrix.register(MatrixSymbol)
-def _(expr: Any, tokens: tuple[Any, ...]) -> Function:
+def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
     if expr in tokens:
         return lambda law, env: env[expr]
     return lambda law, env: law.values[expr.name]
 
 
 @_matrix.register(Identity)
-def _(expr: Any, tokens: tuple[Any, ...]) -> Function:
+def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
     return lambda law, env: np.eye(_size(expr.rows, law))
 
 
 @_matrix.register(ZeroMatrix)
-def _(expr: Any, tokens: tuple[Any, ...]) -> Function:
+def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
     return lambda law, env: np.zeros([_size(size, law) for size in expr.shape])
 
 
 @_matrix.register(MatAdd)
 @_matrix.register(MatMul)
-def _(expr: Any, tokens: tuple[Any, ...]) -> Function:
+def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
     return vector_function(expr, tokens)
 
 
 @_matrix.register(Transpose)
-def _(expr: Any, tokens: tuple[Any, ...]) -> Function:
+def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
     inner = _matrix(expr.arg, tokens)
     return lambda law, env: np.swapaxes(inner(law, env), -1, -2)
 
 
 @_matrix.register(Inverse)
 @_matrix.register(MatPow)
-def _(expr: Any, tokens: tuple[Any, ...]) -> Function:
+def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
     if not expr.exp.is_Integer:
         raise InputError(f"the numbers of the root {expr} are not available; use integer powers")
     inner, power = _matrix(expr.base, tokens), int(expr.exp)
     return lambda law, env: np.linalg.matrix_power(inner(law, env), power)
 
 
-def _of_matrix(node: Any, tokens: tuple[Any, ...]) -> Function:
+def _of_matrix(node: Any, tokens: tuple[Any, ...]) -> Numbers:
     inner = _matrix(node.arg, tokens)
     if isinstance(node, Determinant):
         return lambda law, env: np.linalg.det(inner(law, env))
@@ -201,7 +204,7 @@ def _of_matrix(node: Any, tokens: tuple[Any, ...]) -> Function:
 # ---- averages
 
 
-def _average(node: Any, tokens: tuple[Any, ...]) -> Function:
+def _average(node: Any, tokens: tuple[Any, ...]) -> Numbers:
     """Return the function of an average at the one token that it depends on, or of none."""
     body, z = node.opened(*tokens)
     x = _token(node, tokens)
@@ -217,7 +220,7 @@ def _average(node: Any, tokens: tuple[Any, ...]) -> Function:
     )
 
 
-def _log_average(node: Any, tokens: tuple[Any, ...]) -> Function:
+def _log_average(node: Any, tokens: tuple[Any, ...]) -> Numbers:
     """Return the logarithm of an average of exponentials."""
     body, z = node.opened(*tokens)
     x = _token(node, tokens)
@@ -307,7 +310,7 @@ class _Pairs:
         for rows in _rows(m, n):
             paired = [_paired(a[rows], b, difference) for a, b, difference in sides]
             numbers = [*paired, *(a[rows, None] for a in left), *right, *named]
-            yield rows, _full(self._compute(*numbers), rows, m, n)
+            yield rows, _full(_quietly(self._compute, numbers), rows, m, n)
 
 
 class _PairTerm:
@@ -368,12 +371,31 @@ def _paired(left: Array, right: Array, difference: bool) -> Array:
 # ---- expressions
 
 
+class _LogAverage(Function):  # type: ignore[misc]
+    """The logarithm of an average of exponentials; SymPy would undo exp(−log(…))."""
+
+    nargs = 1
+    is_real = True
+
+
 def _in_logarithms(expr: Any) -> Any:
-    """Write powers of averages of exponentials as exponentials of logarithms."""
-    return expr.replace(
-        lambda node: isinstance(node, Pow) and _is_exponential(node.base) and node.exp.is_number,
-        lambda node: exp(node.exp * log(node.base, evaluate=False)),
+    """Write averages of exponentials by their logarithms, where these meet other exponents."""
+    if isinstance(expr, MatrixExpr):
+        return expr
+    expr = expr.replace(
+        lambda node: isinstance(node, log) and _is_exponential(node.args[0]),
+        lambda node: _LogAverage(node.args[0]),
     )
+    expr = expr.replace(
+        lambda node: isinstance(node, Pow) and _is_exponential(node.base) and node.exp.is_number,
+        lambda node: exp(node.exp * _LogAverage(node.base)),
+    )
+    return expr.replace(lambda node: isinstance(node, Mul), _with_one_exponential)
+
+
+def _with_one_exponential(product: Any) -> Any:
+    exponentials, others = sift(product.args, lambda factor: isinstance(factor, exp), binary=True)
+    return Mul(exp(Add(*(factor.args[0] for factor in exponentials))), *others) if exponentials else product
 
 
 def _is_exponential(node: Any) -> bool:
@@ -407,6 +429,12 @@ def _compiled(expr: Any, symbols: list[Any]) -> Callable[..., Any]:
     arguments = ", ".join(words[s.name] for s in symbols)
     function: Callable[..., Any] = eval(compile(f"lambda {arguments}: {text}", "<energy>", "eval"), namespace)
     return function
+
+
+def _quietly(compute: Callable[..., Any], arguments: list[Any]) -> Any:
+    """Compute without warnings: whoever uses the numbers refuses what is not finite."""
+    with np.errstate(all="ignore"):
+        return compute(*arguments)
 
 
 def _size(size: Any, law: Law) -> int:

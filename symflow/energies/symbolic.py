@@ -14,7 +14,7 @@ from symflow.algebra.functionals.average import fresh
 from symflow.algebra.functionals.variation import first_variation, spatial_gradient
 from symflow.checking import Array, real_array, real_number
 from symflow.clustering.pairs import tokens
-from symflow.energies.atoms import Function, Law, scalar_function, vector_function
+from symflow.energies.atoms import Law, Numbers, scalar_function, vector_function
 from symflow.energies.energy import Energy
 from symflow.errors import InputError
 from symflow.models.energies.statement import EnergyStatement
@@ -49,7 +49,7 @@ class Functions:
         self.point: Any = fresh(statement.x.shape, (self._functional,))
 
     @functools.cached_property
-    def value(self) -> Function:
+    def value(self) -> Numbers:
         """The energy of a law."""
         return scalar_function(self._functional)
 
@@ -58,12 +58,12 @@ class Functions:
         return first_variation(self._functional, self.point)
 
     @functools.cached_property
-    def variation(self) -> Function:
+    def variation(self) -> Numbers:
         """δF/δμ at tokens."""
         return scalar_function(self._variation, (self.point,))
 
     @functools.cached_property
-    def gradient(self) -> Function:
+    def gradient(self) -> Numbers:
         """∇δF/δμ at tokens."""
         return vector_function(spatial_gradient(self._variation, self.point), (self.point,))
 
