@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sympy import Dummy, Expr, MatrixSymbol, Symbol, Trace, Transpose
@@ -41,16 +41,25 @@ def symmetric_if(found: PairedScore, x: Any, y: Any) -> tuple[Equation, ...] | N
     >>> symmetric_if(paired_score(Trace(x.T * Q.T * K * y), x, y), x, y)
     ((K, Q),)
     """
-    for equations in _candidates(found, x, y):
+    texts = [side for pairing in found.pairings for side in (pairing.left, pairing.right)]
+    texts += [value for _, value in (*found.rows, *found.columns)]
+    letters = {s for text in texts for s in text.atoms(MatrixSymbol)} - {x, y}
+    for equations in sets_of_equations(letters):
         if _is_symmetric(found, x, y, equations):
             return equations
     return None
 
 
-def _candidates(found: PairedScore, x: Any, y: Any) -> Iterator[tuple[Equation, ...]]:
-    texts = [side for pairing in found.pairings for side in (pairing.left, pairing.right)]
-    texts += [value for _, value in (*found.rows, *found.columns)]
-    letters = {s for text in texts for s in text.atoms(MatrixSymbol)} - {x, y}
+def sets_of_equations(letters: Iterable[Any]) -> Iterator[tuple[Equation, ...]]:
+    """Yield sets of equations between matrices, those with the fewest equations first.
+
+    Examples
+    --------
+    >>> from symflow.algebra.symbols import dimension, matrix
+    >>> d = dimension("d")
+    >>> list(sets_of_equations([matrix("A", d, d)]))
+    [(), ((A, A.T),)]
+    """
     ordered = sorted(letters, key=lambda s: str(s.name))
     single: list[Equation] = [(a, b) for a, b in itertools.combinations(ordered, 2) if a.shape == b.shape]
     single += [(m, Transpose(m)) for m in ordered if m.rows == m.cols and m.rows != 1]

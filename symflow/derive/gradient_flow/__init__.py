@@ -1,0 +1,8 @@
+"""Gradient-flow structures: when a velocity is the gradient of an energy, for which metric."""
+
+from __future__ import annotations
+
+from symflow.derive.gradient_flow.entry import gradient_flow
+from symflow.derive.gradient_flow.structure import GradientFlow, NoGradientFlow
+
+__all__ = ["GradientFlow", "NoGradientFlow", "gradient_flow"]
