@@ -1,0 +1,1 @@
+"""Random layers, one class per activation."""
