@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symflow.checking import Array, real_array
-from symflow.curvature.exact import is_exact, nested, plain
-from symflow.errors import InputError
+from symflow.curvature.exact import elements, is_exact, nested, relative_spectrum, together
+from symflow.errors import InputError, Undecided
 
 __all__ = ["SecondOrder", "Signature"]
 
@@ -121,10 +121,16 @@ class SecondOrder:
         Returns
         -------
         list
-            Of SymPy numbers where the entries are exact, else of floats.
+            Of SymPy numbers where the entries are exact, else of floats. An eigenvalue for which SymPy has
+            no notation stays a :class:`~symflow.algebra.exact.root.Root`, which compares and converts alike.
+
+        Raises
+        ------
+        Undecided
+            If exact entries make a characteristic polynomial that is too large; convert the points to floats.
         """
         if self.exact:
-            return _exact_eigenvalues(self.restricted(), self.restricted_metric())
+            return [_shown(value) for value in relative_spectrum(self.restricted(), self.restricted_metric())]
         return [float(value) for value in _float_eigenvalues(self.restricted(), self.restricted_metric())]
 
     def signature(self, tolerance: float | None = None) -> Signature:
@@ -169,7 +175,8 @@ class SecondOrder:
         if isinstance(vector, np.ndarray):
             return float(vector @ vector if rows is None else vector @ _as_floats(rows) @ vector)
         if rows is None:
-            return to_sympy(sum(c * c for c in vector))
+            return to_sympy(inner(vector, vector))
+        rows, vector = together(rows, vector)
         return to_sympy(inner(vector, [inner(row, vector) for row in rows]))
 
     def _vector(self, v: Any) -> Any:
@@ -202,7 +209,8 @@ class SecondOrder:
 
     def _refuse_leaning(self, coordinates: Sequence[Any]) -> None:
         d = self.shape[-1]
-        for i, point in enumerate(self.points):
+        points, coordinates = together(self.points, coordinates)
+        for i, point in enumerate(points):
             lean = inner(point, coordinates[i * d : (i + 1) * d])
             if not lean == 0:
                 raise InputError(_leaning(i, to_sympy(lean)))
@@ -233,6 +241,14 @@ def to_sympy(entry: Any) -> Any:
     return Integer(entry) if isinstance(entry, int) else Rational(entry.numerator, entry.denominator)
 
 
+def _shown(value: Any) -> Any:
+    """Return an eigenvalue as a SymPy number where there is one."""
+    try:
+        return to_sympy(value)
+    except Undecided:
+        return value
+
+
 def _as_floats(rows: Any) -> Array:
     if isinstance(rows, np.ndarray):
         return rows
@@ -256,7 +272,7 @@ def _exact_coordinates(v: Any) -> tuple[list[Any], tuple[int, ...]] | None:
     entries, shape = nested(v, "v")
     if not all(is_exact(entry) for entry in entries):
         return None
-    return plain(entries), shape
+    return elements(entries), shape
 
 
 def _exact_signature(rows: Rows) -> Signature:
@@ -264,9 +280,3 @@ def _exact_signature(rows: Rows) -> Signature:
 
     found = inertia(rows)
     return Signature(found.negative, found.zero, found.positive)
-
-
-def _exact_eigenvalues(rows: Rows, gram: Rows | None) -> list[Any]:
-    from symflow.algebra.exact.spectrum import eigenvalues
-
-    return list(eigenvalues(rows, gram))

@@ -324,11 +324,11 @@ def _generators(number: Any) -> set[Any]:
 
 def _primitive_field(generators: Sequence[Any]) -> tuple[NumberField, list[FieldElement]]:
     """Return a field that holds all generators, and their images in it."""
-    from sympy import Symbol, primitive_element
+    from sympy import Dummy, primitive_element
     from sympy.polys.polyerrors import NotAlgebraic
 
     try:
-        polynomial, weights, images = primitive_element(generators, Symbol("x"), ex=True, polys=True)
+        polynomial, weights, images = primitive_element(generators, Dummy("x"), ex=True, polys=True)
     except (NotAlgebraic, NotImplementedError) as error:
         raise InputError(f"one of {list(generators)} is not a real algebraic number") from error
     integral = polynomial.clear_denoms(convert=True)[1].primitive()[1]
