@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from symflow.codegen.kernel import compile as compile
     from symflow.codegen.kernel import source as source
     from symflow.config import show_config as show_config
+    from symflow.curvature.hessian import hessian as hessian
     from symflow.derive.closure import gaussian_closure as gaussian_closure
     from symflow.derive.derivation import Derivation as Derivation
     from symflow.derive.particles import token_flow as token_flow
@@ -80,6 +81,7 @@ _HOME = {
     "errors": "symflow",
     "gaussian_closure": "symflow.derive.closure",
     "gaussian_flow_through": "symflow.integrate.transformer.network",
+    "hessian": "symflow.curvature.hessian",
     "load_attention": "symflow.integrate.transformer.weights",
     "load_spec": "symflow.spec",
     "long_time": "symflow.longtime.entry",
@@ -119,6 +121,7 @@ __all__ = [
     "errors",
     "gaussian_closure",
     "gaussian_flow_through",
+    "hessian",
     "load_attention",
     "load_spec",
     "long_time",

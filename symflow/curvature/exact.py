@@ -152,4 +152,8 @@ def _pencil(rows: Rows, gram: Rows) -> list[Any]:
         for index in range(len(factor) - 1):
             root = -factor[0] / factor[1] if len(factor) == 2 else Root(tuple(factor), index)
             found += [root] * multiplicity
-    return sorted(found, key=cmp_to_key(lambda a, b: -1 if a < b else int(a > b)))
+    return sorted(found, key=cmp_to_key(_order))
+
+
+def _order(a: Any, b: Any) -> int:
+    return -1 if a < b else int(a > b)

@@ -119,7 +119,10 @@ def _exact(energy: Any, at: Any, space: str) -> SecondOrder:
             bent = inner(slopes[i], points[i]) if i == j else 0
             matrix[i, :, j, :] = _projected(blocks[i, :, j, :], points[i], points[j], bent)
     return SecondOrder(
-        _rows(matrix.reshape(n * d, n * d)), (n, d), frame=_exact_frame(points), points=tuple(map(tuple, points))
+        _rows(matrix.reshape(n * d, n * d)),
+        (n, d),
+        frame=_exact_frame(points),
+        points=tuple(map(tuple, points)),
     )
 
 
