@@ -75,6 +75,46 @@ def test_own_score_names_its_parameters() -> None:
     assert set(spec.model.parameters) == {"A", "c", "V"}
 
 
+def test_an_energy_needs_no_model_and_keeps_exact_numbers() -> None:
+    spec = parse_spec(
+        {
+            "energy": {
+                "density": "dot(x, A*y)",
+                "potential": "c*norm2(x)/2",
+                "metric": "twisted",
+                "domain": {"box": [[-1, 0], ["1/2", 2]]},
+            },
+            "parameters": {"A": [["1/3", 0], [0, 1]], "c": 0.5, "V": [[1, 0], [0, 1]]},
+            "initial": {"tokens": "uniform", "n": 4, "d": 2},
+        }
+    )
+    assert spec.mechanism is None
+    with pytest.raises(InputError, match=r"\[model\] is missing"):
+        _ = spec.model
+    task = spec.energy
+    assert task is not None and task.metric == "twisted"
+    assert task.metric_parameters == {"V": [[1, 0], [0, 1]], "A": [[Rational(1, 3), 0], [0, 1]]}
+    assert task.domain.box == ((-1, Rational(1, 2)), (0, 2))
+    exact = {"A": [[Rational(1, 3), 0], [0, 1]], "c": Rational(1, 2)}
+    assert {name: _as_rationals(value) for name, value in task.energy.exact().items()} == exact
+    assert task.energy.value([[1.0, 0.0]]) == pytest.approx(0.5 * (1 / 3 + 0.5), abs=1e-16)
+
+
+def _as_rationals(value: Any) -> Any:
+    return list(map(_as_rationals, value)) if isinstance(value, list) else Rational(value)
+
+
+def test_an_energy_shares_parameters_with_the_model() -> None:
+    spec = parse_spec(_data(energy={"name": "exponential"}))
+    assert spec.energy is not None
+    np.testing.assert_array_equal(spec.energy.energy.Q, spec.parameters["A"])
+    own = parse_spec(
+        _data(energy={"density": "k*dot(x, y)"}, parameters={"V": [[1]], "A": [[2]], "k": 3}, initial={})
+    )
+    assert set(own.parameters) == {"V", "A"}
+    assert own.energy is not None and own.energy.energy.exact() == {"k": 3}
+
+
 @pytest.mark.parametrize(
     ("section", "neutral"),
     [
@@ -107,7 +147,16 @@ def test_neutral_values_of_later_features_are_accepted(section: str, neutral: An
         ({"noise": {"seed": 7}}, ["[noise]", "not offered"]),
         ({"network": {"layers": 2}}, ["[network]", "not offered"]),
         ({"sweep": {"model.bta": [1]}}, ["[sweep]", "'beta'"]),
-        ({"energy": {"density": "x"}}, ["[energy]", "not offered"]),
+        ({"energy": {"density": "x"}}, ["[energy] density:", "scalar"]),
+        ({"energy": {"density": "dot(x, B*y)"}}, ["[energy]", "'B' is missing"]),
+        ({"energy": {"name": "exponentail"}}, ["[energy]", "'exponentail'", "'exponential'"]),
+        ({"energy": {"name": "exponential", "space": "sphere"}}, ["[energy] space", "exponential"]),
+        ({"energy": {"name": "exponential", "beta": 2}}, ["[energy] beta", "no parameter"]),
+        ({"energy": {"density": "dot(x, y)", "metric": "euclid"}}, ["[energy] metric = 'euclid'", "twisted"]),
+        ({"energy": {"density": "dot(x, y)", "domain": {"box": [1, 0]}}}, ["[energy] domain box", "below"]),
+        ({"energy": {"density": "dot(x, y)", "domain": {"radius": 0}}}, ["[energy] domain radius = 0"]),
+        ({"energy": {"densty": "dot(x, y)"}}, ["[energy] densty", "'density'"]),
+        ({"energy": {"metric": "bures"}}, ["[energy] states no energy", "density"]),
         # tokens
         ({"initial": {"tokens": "uniform", "n": 64}}, ["[initial] d is missing"]),
         ({"initial": {"tokens": "uniform", "d": 2}}, ["[initial] n is missing"]),

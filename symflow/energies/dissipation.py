@@ -48,6 +48,8 @@ class Dissipation(Energy):
     0.0
     """
 
+    name = "dissipation"
+
     def __init__(self, beta: float) -> None:
         self._given, self.beta = {"beta": beta}, real_number(beta, "beta")
         self.describe = f"half the mean of exp(β) − exp(β⟨x, y⟩) over ordered pairs, β = {self.beta:g}"

@@ -23,6 +23,7 @@ _SPACES = ("sphere", "euclidean")
 class Energy(ABC):
     """An energy of tokens: a number for each cloud, its logarithm, and its gradient."""
 
+    name = ""  #: of the definition, where it is shipped
     describe: str  #: one sentence, for readers
     _given: Mapping[str, Any]  #: parameters as they were given, by the names of the definition
 

@@ -43,6 +43,8 @@ class Exponential(Energy):
     0.5
     """
 
+    name = "exponential"
+
     describe = "half the mean of exp(⟨Qx, Ky⟩) over ordered pairs of tokens"
 
     def __init__(self, Q: Any, K: Any) -> None:

@@ -41,6 +41,8 @@ class Interaction(Energy):
     991.70595
     """
 
+    name = "interaction"
+
     def __init__(self, beta: float) -> None:
         self._given, self.beta = {"beta": beta}, real_number(beta, "beta")
         if self.beta == 0.0:

@@ -41,6 +41,8 @@ class LogPartition(SymbolicEnergy):
     900.0
     """
 
+    name = "log-partition"
+
     describe = "the mean of log ∫ exp(⟨Qx, Ky⟩) dμ(y)"
 
     def __init__(self, Q: Any, K: Any) -> None:

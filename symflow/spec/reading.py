@@ -21,6 +21,7 @@ from symflow.models.combinators.masked import Masked
 from symflow.models.combinators.multihead import MultiHead
 from symflow.models.registry import attention_model
 from symflow.spec.axes import Sweep, placed, read_sweep
+from symflow.spec.energy import ENERGY_KEYS, EnergyTask, read_energy
 from symflow.spec.parameters import Weights, check_shapes
 from symflow.spec.record import Spec
 from symflow.spec.tokens import TOKEN_KEYS, TokenLaw, read_tokens
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 
 _EXTRAS = ("sign", "feed_forward", "diffusion")
 _MASKS = ("none", "causal")
-_LATER_SECTIONS = ("network", "noise", "energy")  # the format has words for them, this version has not
+_LATER_SECTIONS = ("network", "noise")  # the format has words for them, this version has not
 
 _KEYS = {
     "model": (
@@ -48,6 +49,7 @@ _KEYS = {
     "initial": ("mean", "cov", "from", *TOKEN_KEYS),
     "time": ("t_span", "t_eval", "points"),
     "solver": ("method", "rtol", "atol", "dt"),
+    "energy": ENERGY_KEYS,
 }
 _SECTIONS = (*_KEYS, "parameters")  #: of one run
 _MOST_POINTS = 1_000_000
@@ -60,7 +62,7 @@ def load_spec(path: str | Path) -> Spec:
     ----------
     path : str or Path
         A TOML file with the sections ``[model]``, ``[parameters]``, ``[initial]``, ``[time]``, ``[solver]``,
-        ``[sweep]``.
+        ``[sweep]``, or with ``[energy]``, which needs no ``[model]``.
         Relative paths inside it are taken from its own folder.
 
     Returns
@@ -119,16 +121,20 @@ def parse_spec(
 def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Spec:
     _refuse_unknown_sections(data)
     weights = Weights.read(_table(data, "parameters"), folder)
-    model = _model(data.get("model"), weights)
-    parameters = weights.values(model)
-    initial, law = _initial(_table(data, "initial"), weights, folder, model.space == "sphere")
-    if parameters:
+    energy, used = _energy(data, weights)
+    model = None if energy and not data.get("model") else _model(data.get("model"), weights)
+    weights = _left(weights, used, model)
+    parameters = weights.values(model) if model else {}
+    spaces = [stated.space for stated in (model, energy and energy.energy.model) if stated]
+    on_sphere = spaces[0] == "sphere"
+    initial, law = _initial(_table(data, "initial"), weights, folder, on_sphere)
+    if parameters and model:
         key = "mean" if isinstance(initial, Gaussian) else "tokens"
         check_shapes(parameters, model, _dimension(initial), f"[initial] {key}")
     t_span, t_eval = _time(_table(data, "time"))
     return Spec(
         name=name,
-        model=model,
+        mechanism=model,
         parameters=parameters,
         initial=initial,
         t_span=t_span,
@@ -137,9 +143,27 @@ def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Spec:
         origin=weights.origin,
         tokens=law,
         sweep=_sweep(data),
+        energy=energy,
         data=data,
         folder=folder,
     )
+
+
+def _energy(data: Mapping[str, Any], weights: Weights) -> tuple[EnergyTask | None, frozenset[str]]:
+    """Return what ``[energy]`` states, and the names of the parameters that it uses."""
+    table, parameters = _table(data, "energy"), _table(data, "parameters")
+    if not table:
+        return None, frozenset()
+    return read_energy(table, weights.arrays if "file" in parameters else parameters)
+
+
+def _left(weights: Weights, used: frozenset[str], model: AttentionModel | None) -> Weights:
+    """Return the parameters for the model: those of the energy alone are left out, shared ones kept."""
+    known = {"A", *model.parameters, *model.biases} if model else frozenset()
+    arrays = {key: value for key, value in weights.arrays.items() if key not in used or key in known}
+    if model is None and arrays:
+        raise InputError(f"[parameters] {next(iter(arrays))} is no parameter of the energy; remove it")
+    return replace(weights, arrays=arrays)
 
 
 def _dimension(initial: Gaussian | Array | None) -> int | None:

@@ -14,6 +14,7 @@ from symflow.errors import InputError
 from symflow.integrate.gaussian import Gaussian
 from symflow.models.attention.model import AttentionModel
 from symflow.spec.axes import Sweep
+from symflow.spec.energy import EnergyTask
 from symflow.spec.tokens import TokenLaw
 
 Array = NDArray[np.float64]
@@ -27,8 +28,8 @@ class Spec:
     ----------
     name : str
         The file name without its suffix.
-    model : AttentionModel
-        The attention mechanism.
+    mechanism : AttentionModel or None
+        The attention mechanism, None where the file has no ``[model]``; :attr:`model` refuses that.
     parameters : dict of str to ndarray
         Values of the model's parameters, float64, in their declared shapes; what depends on time is a nested
         list of expressions in t, or (times, samples).
@@ -46,6 +47,8 @@ class Spec:
         What the tokens are drawn from.
     sweep : Sweep or None
         The section ``[sweep]``.
+    energy : EnergyTask or None
+        The section ``[energy]``.
     data : dict
         The file's content as TOML.
     folder : Path
@@ -53,7 +56,7 @@ class Spec:
     """
 
     name: str
-    model: AttentionModel
+    mechanism: AttentionModel | None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     initial: Gaussian | Array | None = None
     t_span: tuple[float, float] | None = None
@@ -62,8 +65,24 @@ class Spec:
     origin: str = ""
     tokens: TokenLaw | None = None
     sweep: Sweep | None = None
+    energy: EnergyTask | None = None
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     folder: Path = Path()
+
+    @property
+    def model(self) -> AttentionModel:
+        """The attention mechanism.
+
+        Raises
+        ------
+        InputError
+            If the file states an energy alone.
+        """
+        if self.mechanism is None:
+            raise InputError(
+                f'{self.name}: section [model] is missing; it needs at least attention = "softmax"'
+            )
+        return self.mechanism
 
     def gaussian(self) -> Gaussian:
         """Return the initial law, refusing tokens.
@@ -88,8 +107,9 @@ class Spec:
         InputError
             Naming the section that is missing.
         """
+        on_sphere = self.mechanism is not None and self.mechanism.space == "sphere"
         present = {
-            "parameters": bool(self.parameters) or self.model.space == "sphere",  # there, absent ones are I
+            "parameters": bool(self.parameters) or on_sphere,  # there, absent ones are I
             "initial": self.initial is not None,
             "time": self.t_span is not None,
             "sweep": self.sweep is not None,

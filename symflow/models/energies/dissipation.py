@@ -19,4 +19,5 @@ class Dissipation(EnergyModel):
     title = "Dissipation energy"
     pair = "exp(beta) - exp(beta*dot(x, y))"
     space = "sphere"
+    sense = "minimise"
     reference = "ABGSR26"

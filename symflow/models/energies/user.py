@@ -59,18 +59,18 @@ class Pairwise(EnergyModel):
         for name, given in stated.items():
             object.__setattr__(self, name, as_text(given))
         if not (self.pair or self.potential):
-            raise InputError("pair and potential are both empty; give at least one of them")
+            raise InputError("density and potential are both empty; give at least one of them")
         shapes = dict(_inferred(self.pair, self.potential))
         object.__setattr__(self, "parameters", shapes)
         for name, given in stated.items():
             if not isinstance(given, str):
-                refuse_misread(name, given, shapes)
+                refuse_misread("density" if name == "pair" else name, given, shapes)
         self.statement()
 
 
 @functools.cache
 def _inferred(pair: str, potential: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     shapes: dict[str, tuple[str, ...]] = {}
-    for name, text in (("pair", pair), ("potential", potential)):
+    for name, text in (("density", pair), ("potential", potential)):
         shapes |= text_parameters(name, text, shapes, "scalar") if text else {}
     return tuple(shapes.items())
