@@ -218,6 +218,24 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
             "Dirac masses; every law is below by at least ½ ({gap}) ∬ |x − y|² dμ dμ"
         ),
     ),
+    "gradient-flow": (
+        ("pair", "weight", "normaliser", "value", "projection", "metric", "direction"),
+        (
+            "F(μ) = ½ ∬ ({pair}) dμ dμ and Γ(x) = ({projection}) ∫ ({value}) ({weight}) dμ(y) / g(x), g = "
+            "{normaliser}, satisfy ({projection}) ∇(δF/δμ)(x) = ({direction}) g(x) ({metric}) Γ(x) for every "
+            "law μ of compact support: Γ is ({direction}) times the gradient of F for the metric ∫ ⟨v, "
+            "({metric}) w⟩ g dμ; for n tokens n ({projection}) ∇F = ({direction}) g ({metric}) x' for each, F "
+            "a function of the tokens, and the metric is the sum of g ⟨v, ({metric}) w⟩ over n"
+        ),
+    ),
+    "energy-growth": (
+        ("pair", "weight", "normaliser", "value", "projection", "metric", "direction"),
+        (
+            "along every solution of compact support of the transport equation of Γ(x) = ({projection}) ∫ "
+            "({value}) ({weight}) dμ(y) / g(x), g = {normaliser}, and along tokens, F = ½ ∬ ({pair}) dμ dμ "
+            "has ({direction}) F' = ∫ ⟨Γ, ({metric}) Γ⟩ g dμ ≥ 0, zero only where Γ is zero almost everywhere"
+        ),
+    ),
 }
 
 #: fields that hold scalars; every other field except the two sides of an equality holds a matrix
@@ -225,7 +243,7 @@ SCALAR_FIELDS = frozenset(
     (
         *("scalar", "bound", "score", "weight", "diffusion", "functional", "derivative"),
         *("rate", "strength", "scale", "normaliser"),
-        *("pair", "summand", "total", "excess", "gap"),
+        *("pair", "summand", "total", "excess", "gap", "direction"),
     )
 )
 

@@ -38,7 +38,7 @@ def _require_constant(line: Inference, names: tuple[Any, ...], *terms: Any) -> N
         line.terms.require_free(term, pairwise, "a constant")
 
 
-def _is_normalised(line: Inference, index: int) -> bool:
+def is_normalised(line: Inference, index: int) -> bool:
     """Whether the conclusion divides by the mean of the kernel, which premise ``index`` then says."""
     normaliser = line.conclusion["normaliser"]
     if normaliser == 1:
@@ -74,7 +74,7 @@ def _cone(line: Inference) -> None:
     low = line.premise(8, "positive")["scalar"]
     line.same(line.premise(9, "nonnegative")["scalar"], total([done["weight"], -low]), "not k − l ≥ 0")
     rate, count = margin * low, 10
-    if _is_normalised(line, 10):
+    if is_normalised(line, 10):
         high, count = line.premise(11, "positive")["scalar"], 13
         line.same(line.premise(12, "nonnegative")["scalar"], total([high, -done["weight"]]), "not u − k ≥ 0")
         _require_constant(line, (height, other), high)
@@ -105,7 +105,7 @@ def _equiangular(line: Inference) -> None:
     line.terms.require_free(done["weight"], [x.name, y.name, partner.name, there.name, common.name], "k")
     line.terms.require_free(done["rate"], [x.name, y.name, partner.name, seen.name, there.name], "the rate")
     own, other = (done["weight"].xreplace({seen: cosine}) for cosine in (Integer(1), common))
-    normalised = _is_normalised(line, 6)
+    normalised = is_normalised(line, 6)
     line.count(6 + normalised)
     # the token itself, its partner, and the others, each with c and e
     classes = ((1, own, 1, common), (1, other, common, 1), (others - 1, other, common, common))

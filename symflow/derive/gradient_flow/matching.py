@@ -105,7 +105,7 @@ def averages(statement: Statement, energy: EnergyStatement) -> Averages:
     table = parameters_of_energy(statement, energy)
     x, y = statement.x, statement.y
     tokens = {energy.x: x, energy.y: y}
-    pair, potential = (e.xreplace(table).xreplace(tokens) for e in (energy.pair, energy.potential))
+    pair, potential = (_plain(e.xreplace(table).xreplace(tokens)) for e in (energy.pair, energy.potential))
     exchanged = pair.xreplace({x: y, y: x})
     weight = head.kernel if head.normalise == "softmax" else None
     background = statement.background if weight is None else weight * statement.background
@@ -119,6 +119,11 @@ def averages(statement: Statement, energy: EnergyStatement) -> Averages:
         y=y,
         space=statement.space,
     )
+
+
+def _plain(expression: Any) -> Any:
+    """Multiply identities out that were put in."""
+    return expression.replace(lambda e: isinstance(e, MatMul), lambda e: e.doit(deep=False))
 
 
 def _only_head(statement: Statement) -> Any:
