@@ -73,6 +73,34 @@ def follow(
     return pivots
 
 
+def bound_smallest(rows: Sequence[Sequence[Any]], bits: int, cuts: int) -> tuple[Fraction, Fraction]:
+    """Return bounds of the smallest eigenvalue of every symmetric matrix in the balls, by bisection.
+
+    The bounds start from the discs of Gershgorin and from the smallest diagonal entry; a bisection ends early
+    where a shifted matrix is not told from a singular one.
+    """
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(bits):
+        discs = [
+            row[i] - sum((abs(c) for j, c in enumerate(row) if j != i), arb(0)) for i, row in enumerate(rows)
+        ]
+        low = min(Ball.of(disc).lower for disc in discs)
+        high = min(Ball.of(row[i]).upper for i, row in enumerate(rows))
+        for _ in range(cuts):
+            middle = (low + high) / 2
+            shift = arb(fmpq(middle.numerator, middle.denominator))
+            shifted = [[c - shift if i == j else c for j, c in enumerate(row)] for i, row in enumerate(rows)]
+            pivots = eliminate(shifted, bits)
+            if any(pivot.positive < pivot.size for pivot in pivots):
+                high = middle
+            elif sum(pivot.size for pivot in pivots) == len(rows):
+                low = middle
+            else:
+                break
+        return low, high
+
+
 def direction(
     rows: Sequence[Sequence[Any]], pivots: Sequence[Pivot], wanted: int, bits: int
 ) -> list[Fraction]:

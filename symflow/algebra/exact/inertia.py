@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Any
 
 from symflow.algebra.exact import rational
-from symflow.algebra.exact.elimination import Pivot, direction, eliminate
+from symflow.algebra.exact.elimination import Pivot, bound_smallest, direction, eliminate
 from symflow.algebra.exact.exponentials import ExpFraction, ExpSum
 from symflow.algebra.exact.kernels import kernel_of, rank_of
 from symflow.algebra.exact.real import MAX_BITS, enclose, rational_of, sign
@@ -133,6 +133,28 @@ def quadratic_value(rows: Rows, vector: Sequence[Any]) -> Any:
             if left and vector[j]:
                 total = total + (1 if i == j else 2) * left * vector[j] * rows[i][j]
     return total
+
+
+def smallest_eigenvalue(rows: Rows, bits: int = 128, cuts: int = 48) -> tuple[Fraction, Fraction]:
+    """Return a lower and an upper bound of the smallest eigenvalue, by bisection with inertias in balls.
+
+    Parameters
+    ----------
+    rows : sequence of sequences
+        A symmetric matrix of exact numbers.
+    bits : int
+        Precision of the balls.
+    cuts : int
+        Bisections; each halves the distance between the bounds.
+
+    Examples
+    --------
+    >>> low, high = smallest_eigenvalue([[2, 1], [1, 2]])
+    >>> low <= 1 <= high, float(high - low) < 1e-12
+    (True, True)
+    """
+    exact = symmetric_rows(rows)
+    return bound_smallest(_balls(exact, bits), bits, cuts)
 
 
 def is_symmetric(rows: Rows) -> bool:
