@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from symflow.codegen.kernel import source as source
     from symflow.config import show_config as show_config
     from symflow.curvature.hessian import hessian as hessian
+    from symflow.curvature.second_variation import second_variation as second_variation
     from symflow.derive.closure import gaussian_closure as gaussian_closure
     from symflow.derive.derivation import Derivation as Derivation
     from symflow.derive.particles import token_flow as token_flow
@@ -86,6 +87,7 @@ _HOME = {
     "load_spec": "symflow.spec",
     "long_time": "symflow.longtime.entry",
     "replay": "symflow.certify.recheck",
+    "second_variation": "symflow.curvature.second_variation",
     "show_config": "symflow.config",
     "solve": "symflow.integrate.solve",
     "source": "symflow.codegen.kernel",
@@ -126,6 +128,7 @@ __all__ = [
     "load_spec",
     "long_time",
     "replay",
+    "second_variation",
     "show_config",
     "solve",
     "source",

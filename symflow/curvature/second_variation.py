@@ -1,0 +1,71 @@
+"""Second derivatives of energies along geodesics of spaces of laws, at tokens and at Gaussian laws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symflow.curvature.along import SecondVariation, exact_tokens, float_tokens
+from symflow.curvature.cloud import read_cloud
+from symflow.curvature.tokens import Parameters, TokenEnergy, TwistedTokens
+from symflow.curvature.twist import read_twist
+from symflow.errors import InputError
+
+__all__ = ["SecondVariation", "second_variation"]
+
+METRICS = ("wasserstein", "bures", "twisted")
+
+
+def second_variation(
+    energy: Any, metric: str, at: Any, weights: Any = None, *, V: Any = None, A: Any = None
+) -> SecondVariation:
+    r"""Return the second derivative of an energy along geodesics through a law.
+
+    Parameters
+    ----------
+    energy : Energy
+        Of :mod:`symflow.energies`, of the form :math:`\tfrac12\iint W\,d\mu d\mu + \int U\,d\mu`.
+    metric : {"wasserstein", "bures", "twisted"}
+        W₂ on laws of tokens (straight lines in ℝᵈ); W₂ on Gaussian laws; the metric
+        :math:`\int\langle v, |M|v\rangle G_\mu\,d\mu`, :math:`M = AV^{-1}`,
+        :math:`G_\mu(x) = \int e^{\langle Ax,y\rangle}d\mu(y)`, on either.
+    at : array_like, (n, d), or Gaussian
+        Tokens, or a law with ``mean`` and ``cov``. Integers, fractions and exact SymPy numbers give exact
+        results, floats give floats.
+    weights : array_like, (n,), optional
+        Of the tokens; equal where left out.
+    V, A : array_like, (d, d)
+        Of the twisted metric: A symmetric, AV⁻¹ symmetric and definite. Where the energy is the exponential
+        of a bilinear score, A is its matrix by default.
+
+    Returns
+    -------
+    SecondVariation
+        ``.form(v)``, ``.metric(v)``, ``.matrix``, ``.eigenvalues()``, ``.signature()``. A velocity of tokens
+        is an array (n, d), whose entries in a row are the coordinates of ``.matrix``.
+
+    Raises
+    ------
+    InputError
+        If an argument is not usable, naming it and the remedy.
+
+    References
+    ----------
+    CACP25.
+
+    Examples
+    --------
+    >>> from symflow.energies import Exponential
+    >>> found = second_variation(Exponential([[-1]], [[1]]), "twisted", [[2]], V=[[1]])
+    >>> found.form([[1]]), found.metric([[1]])  # |x|² − 1 per unit speed
+    (3*exp(-4), exp(-4))
+    """
+    if metric not in METRICS:
+        raise InputError(f"metric = {metric!r} is unknown; use {', '.join(map(repr, METRICS))}")
+    cloud = read_cloud(at, weights)
+    statement, exact = energy.statement(), energy.exact()
+    d = cloud.tokens.shape[1]
+    values = {symbol: exact[symbol.name] for symbol in statement.parameters}
+    parameters = Parameters(values, {statement.dimensions[0]: d})
+    tokens = TokenEnergy(statement, parameters, cloud)
+    twisted = TwistedTokens(read_twist(statement, exact, V, A, d), cloud) if metric == "twisted" else None
+    return exact_tokens(tokens, twisted) if cloud.exact else float_tokens(tokens, twisted)
