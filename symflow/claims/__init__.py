@@ -59,7 +59,7 @@ def claim(name: str) -> Claim:
     return claims()[name]
 
 
-def check(name: str, *args: Any, max_wall_time: float | None = None) -> Verdict:
+def check(name: str, *args: Any, max_wall_time: float | None = None, **options: Any) -> Verdict:
     """Decide a claim.
 
     Parameters
@@ -72,6 +72,8 @@ def check(name: str, *args: Any, max_wall_time: float | None = None) -> Verdict:
     max_wall_time : float, optional
         Seconds after which the search gives up with an undecided verdict. The limit is consulted between the
         stages of the search.
+    **options
+        Further details of a generic claim, by the names in its ``options``.
 
     Returns
     -------
@@ -94,8 +96,12 @@ def check(name: str, *args: Any, max_wall_time: float | None = None) -> Verdict:
     required = [argument for argument in entry.arguments if not argument.endswith("?")]
     if not len(required) <= len(args) <= len(entry.arguments):
         raise wrong_arguments(entry, args)
+    for option in options:
+        if option not in entry.options:
+            known = ", ".join(entry.options) or "none"
+            raise InputError(f"claim {entry.id!r} has no option {option!r}; it takes: {known}")
     try:
-        return entry.decide(*args, deadline=Deadline(max_wall_time))
+        return entry.decide(*args, deadline=Deadline(max_wall_time), **options)
     except Undecided as stopped:
         return Verdict(entry.id, "undecided", method=entry.method, reason=str(stopped))
 

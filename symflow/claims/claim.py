@@ -72,6 +72,8 @@ class Claim:
         Names of the positional arguments, for messages; a trailing ``?`` marks an optional one.
     experiment : Experiment or None
         What is measured, for a claim that only a measurement can support.
+    options : tuple of str
+        Names of the keyword arguments.
     from_text : callable or None
         Turns MODEL on the command line into positional arguments, for a claim that is not about a model.
     """
@@ -87,6 +89,7 @@ class Claim:
     decide: Callable[..., Verdict]
     arguments: tuple[str, ...] = ()
     experiment: Experiment | None = None
+    options: tuple[str, ...] = ()
     from_text: Callable[[str], tuple[Any, ...]] | None = None
 
     @property

@@ -204,6 +204,8 @@ def _read_atoms(witness: Mapping[str, Any], stated: StatedEnergy) -> Atoms:
     if not all(stated.domain.has_inside(x) for x in points):
         raise Rejected(f"an atom is not in the interior of {stated.domain}")
     if stated.space == "sphere":
+        if dimension < 2:
+            raise Rejected("the unit sphere of ℝ has no geodesics")
         _require_tangent(points, velocities)
     if stated.metric.name == "bures" and len(points) > 1:
         raise Rejected("atoms are no Gaussian law, but a single one, of variance zero")

@@ -151,6 +151,8 @@ def _read(statement: Mapping[str, Any]) -> StatedEnergy:
     )
     if stated.space == "sphere" and (metric.name != "wasserstein" or not domain.is_everything):
         raise CertificateError("on the sphere the metric is 'wasserstein' and there is no 'domain'")
+    if stated.space == "sphere" and dimension == 1:
+        raise CertificateError("the unit sphere of ℝ has no geodesics; give a 'dimension' from 2")
     if metric.name == "bures" and not domain.is_everything:
         raise CertificateError("Gaussian laws have no bounded support; leave 'domain' empty")
     return stated
@@ -313,7 +315,8 @@ class Convexity(Proposition):
         if self.says:
             return f"{_energy_in_words(stated)}: {self.says}"
         where = "on the unit sphere of ℝᵈ" if stated.space == "sphere" else "on ℝᵈ"
-        size = "for every d ≥ 1" if stated.dimension is None else f"d = {stated.dimension}"
+        least = 2 if stated.space == "sphere" else 1
+        size = f"for every d ≥ {least}" if stated.dimension is None else f"d = {stated.dimension}"
         inside = "" if stated.domain.is_everything else f", laws with support in {stated.domain}"
         bound = "is convex" if not stated.modulus else f"has second derivative ≥ {stated.modulus}·|velocity|²"
         return (

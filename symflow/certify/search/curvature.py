@@ -141,7 +141,7 @@ class CloudEnergy:
         velocities = np.zeros_like(points)
         if usable.any():
             values, vectors = np.linalg.eigh(form[usable])
-            rounding = _ROUNDING * np.abs(values).max(axis=1)
+            rounding = _ROUNDING * np.abs(values[:, [0, -1]]).max(axis=1)
             ratios[usable] = np.where(np.abs(values[:, 0]) < rounding, 0.0, values[:, 0])
             least = np.einsum("bij,bj->bi", frame[usable], vectors[:, :, 0])
             velocities[usable] = least.reshape(-1, *points.shape[1:])

@@ -88,7 +88,8 @@ class AtomicEnergy:
     def _value(self, node: Node | None, tokens: Mapping[str, Matrix]) -> Hyperdual:
         if node is None:
             return self._series.number(Fraction(0))
-        return self._evaluation({**self._parameters, **tokens}).number(node)
+        found: Hyperdual = self._evaluation({**self._parameters, **tokens}).number(node)
+        return found
 
     def _evaluation(self, values: Mapping[str, Matrix]) -> Evaluation:
         return Evaluation(self._series, values, {"d": self._dimension})
@@ -197,6 +198,12 @@ def twist_of(stated: StatedEnergy, dimension: int) -> tuple[Rows, Rows]:
     if value is None or score is None:
         raise Rejected("the twisted metric needs V and A")
     return as_rows(value, dimension), as_rows(score, dimension)
+
+
+def check_twist(stated: StatedEnergy) -> None:
+    """Refuse matrices V and A for which the twisted metric is none; raises :class:`Rejected`."""
+    if stated.metric.name == "twisted":
+        modulus_of(*twist_of(stated, stated.dimension or 1))
 
 
 def modulus_of(value: Any, score: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Values of syntax trees at explicit sizes: matrices of series in two first-order parameters."""
+"""Values of syntax trees at explicit sizes: matrices of series, or of polynomials."""
 
 from __future__ import annotations
 
@@ -6,13 +6,33 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from operator import add
+from typing import Any, Protocol
 
 from symflow.algebra.text.syntax import Call, Name, Node, Number, Power, Product, Sum, Transposed
-from symflow.certify.taylor.hyperdual import Hyperdual, Hyperduals
 from symflow.certify.terms import Rejected
 
-Matrix = tuple[tuple[Hyperdual, ...], ...]  #: rows; a number is a 1 × 1 matrix
+Matrix = tuple[tuple[Any, ...], ...]  #: rows; a number is a 1 × 1 matrix
 _OF_ONE = frozenset(("exp", "log", "sqrt", "sin", "cos", "tanh", "erf", "sigmoid"))
+
+
+class Entries(Protocol):
+    """What the evaluation needs of the entries beside their operators."""
+
+    def number(self, value: Fraction) -> Any:
+        """Return a fraction."""
+        ...
+
+    def call(self, name: str, argument: Any) -> Any:
+        """Return a function of an entry; ``"inverse"`` is one over it."""
+        ...
+
+    def sign(self, argument: Any) -> int:
+        """Return the sign."""
+        ...
+
+    def larger(self, one: Any, other: Any) -> Any:
+        """Return the larger of two."""
+        ...
 
 
 class Evaluation:
@@ -20,21 +40,19 @@ class Evaluation:
 
     Parameters
     ----------
-    arithmetic : Hyperduals
-        Arithmetic of the entries.
+    arithmetic : Entries
+        Arithmetic of the entries, for instance that of series.
     values : mapping of str to Matrix
     sizes : mapping of str to int
         What a size name stands for, as an argument of ``eye`` and as a number.
     """
 
-    def __init__(
-        self, arithmetic: Hyperduals, values: Mapping[str, Matrix], sizes: Mapping[str, int]
-    ) -> None:
+    def __init__(self, arithmetic: Entries, values: Mapping[str, Matrix], sizes: Mapping[str, int]) -> None:
         self._arithmetic = arithmetic
         self._values = values
         self._sizes = sizes
 
-    def number(self, node: Node) -> Hyperdual:
+    def number(self, node: Node) -> Any:
         """Return the value of a scalar; raises :class:`Rejected` if it has none, or is a matrix."""
         return _entry(self.matrix(node))
 
@@ -123,7 +141,7 @@ class Evaluation:
                 return self._sizes[name]
         raise Rejected("a size must be a whole number or the name of one")
 
-    def _largest(self, arguments: Sequence[Hyperdual]) -> Matrix:
+    def _largest(self, arguments: Sequence[Any]) -> Matrix:
         return ((reduce(self._arithmetic.larger, arguments),),)
 
     def _inverse(self, matrix: Matrix) -> Matrix:
@@ -140,7 +158,7 @@ class Evaluation:
                 rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
         return tuple(tuple(row[size:]) for row in rows)
 
-    def _pivot(self, rows: Sequence[Sequence[Hyperdual]], k: int) -> int:
+    def _pivot(self, rows: Sequence[Sequence[Any]], k: int) -> int:
         for i in range(k, len(rows)):
             try:
                 if self._arithmetic.sign(rows[i][k]):
@@ -150,7 +168,7 @@ class Evaluation:
         raise Rejected("an inverse does not exist, or is not shown to")
 
 
-def _entry(matrix: Matrix) -> Hyperdual:
+def _entry(matrix: Matrix) -> Any:
     if len(matrix) != 1 or len(matrix[0]) != 1:
         raise Rejected("a matrix stands where a number is needed")
     return matrix[0][0]
