@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sympy import Expr, MatrixSymbol, Rational, S, Symbol
@@ -56,3 +57,8 @@ class EnergyStatement:
         if self.pair != 0:
             total += Rational(1, 2) * Average(Average(self.pair, self.y), self.x)
         return total + Average(self.potential, self.x) if self.potential != 0 else total
+
+    @property
+    def stacked(self) -> Mapping[str, Symbol]:
+        """Parameters with a leading axis, as models with heads have them: an energy has none."""
+        return {}
