@@ -117,7 +117,11 @@ def _rotation(kernel: Expr, excess: Expr, d: Any) -> Step:
         r"cosine. The second derivatives of $E_\beta$ at $t = 0$ add up to $-n^{-2}\sum_{i\in S, j\notin "
         r"S}g(\langle x_i, x_j\rangle)$, so that the sum of $g$ is not negative at a critical point with a "
         r"Hessian $\preceq 0$. For $\beta > 0$, $g$ changes sign on $[-1, 1]$ at $c^*$ alone.",
-        formulas=(Formula("g(c)", excess), Formula("c^*", zero)),
+        formulas=(
+            Formula(r"E_\beta", r"\frac1{2\beta n^2}\sum_{i,j=1}^ne^{\beta\langle x_i, x_j\rangle}"),
+            Formula("g(c)", excess),
+            Formula("c^*", zero),
+        ),
         rule=f"chain rule, sums over rotations; {_ABSIL}",
         reference=_SOURCE,
         check=SecondDerivatives(kernel, -excess, d, field=False),
