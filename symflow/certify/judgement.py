@@ -218,14 +218,41 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
             "Dirac masses; every law is below by at least ½ ({gap}) ∬ |x − y|² dμ dμ"
         ),
     ),
+    "hessian-difference": (
+        ("pair", "difference"),
+        (
+            "n tokens on a manifold, E = (1/(2n²)) Σ ({pair}) over all pairs: the second derivatives of E "
+            "along the geodesics of two Riemannian metrics from one point with one velocity differ by "
+            "(1/(2n²)) Σ ({difference}), a − u and b − w being what the accelerations of x and y differ by; "
+            "this is the derivative of E along a tangent vector"
+        ),
+    ),
+    "weighted-geodesics": (
+        ("weight", "force"),
+        (
+            "geodesics of the metric (1/n) Σ G |v|² on tokens, G the mean of {weight} over the tokens y, have "
+            "accelerations c with G ⟨r, c⟩ = the mean over the tokens y of {force} for every tangent r at x, "
+            "velocities p of x and q of y"
+        ),
+    ),
+    "metric-independence": (
+        ("pair", "derivative", "weight", "force"),
+        (
+            "n unit tokens at a critical point of E = (1/(2n²)) Σ ({pair}) over all pairs: the second "
+            "derivatives of E along geodesics are the same for every Riemannian metric. At every point that "
+            "of the metric (1/n) Σ G |v|², G the mean of {weight} over y, exceeds that of Σ |v|² by n⁻² "
+            "times the sum over x and y of ({derivative}) at r = c(x), where G ⟨r, c⟩ is the mean over y of "
+            "({force}) for every tangent r, c(x) tangent"
+        ),
+    ),
     "gradient-flow": (
         ("pair", "weight", "normaliser", "value", "projection", "metric", "direction"),
         (
             "F(μ) = ½ ∬ ({pair}) dμ dμ and Γ(x) = ({projection}) ∫ ({value}) ({weight}) dμ(y) / g(x), g = "
             "{normaliser}, satisfy ({projection}) ∇(δF/δμ)(x) = ({direction}) g(x) ({metric}) Γ(x) for every "
             "law μ of compact support: Γ is ({direction}) times the gradient of F for the metric ∫ ⟨v, "
-            "({metric}) w⟩ g dμ; for n tokens n ({projection}) ∇F = ({direction}) g ({metric}) x' for each, F "
-            "a function of the tokens, and the metric is the sum of g ⟨v, ({metric}) w⟩ over n"
+            "({metric}) w⟩ g dμ; for n tokens n ({projection}) ∇F = ({direction}) g ({metric}) x' for each, "
+            "F a function of the tokens, and the metric is the sum of g ⟨v, ({metric}) w⟩ over n"
         ),
     ),
     "energy-growth": (
@@ -243,7 +270,7 @@ SCALAR_FIELDS = frozenset(
     (
         *("scalar", "bound", "score", "weight", "diffusion", "functional", "derivative"),
         *("rate", "strength", "scale", "normaliser"),
-        *("pair", "summand", "total", "excess", "gap", "direction"),
+        *("pair", "summand", "total", "excess", "gap", "direction", "difference", "force"),
     )
 )
 

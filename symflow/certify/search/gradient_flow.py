@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sympy import Identity, Integer, MatMul, Rational, Symbol, Trace, ZeroMatrix
+from sympy import Identity, Integer, Inverse, MatMul, Rational, Symbol, Trace, ZeroMatrix
 
 from symflow.algebra.symbols import vector
 from symflow.certify.certificate import Certificate
@@ -91,9 +91,9 @@ def prove_energy_growth(claim: str, flow: PairFlow, part: str = "") -> Certifica
 def _write_structure(chain: ChainWriter, flow: PairFlow) -> str:
     x, y, d = flow.x, flow.y, flow.x.shape[0]
     z, one = vector("z", d), Identity(d)
-    plain = isinstance(flow.metric, Identity)
-    if not plain:  # V = I − (I − V)
-        V = next(iter(flow.value.as_coeff_matrices()[1]))
+    plain = not flow.metric.free_symbols - d.free_symbols
+    for inverse in sorted(flow.metric.atoms(Inverse), key=str):  # V = I − (I − V)
+        V = inverse.arg
         chain.add("exchange", "invertible", {"matrix": V}, ("value",), first=one - V, second=one)
     exchanged = flow.pair.xreplace({x: y, y: x})
     derivative = {
@@ -106,8 +106,8 @@ def _write_structure(chain: ChainWriter, flow: PairFlow) -> str:
     velocity = MatMul(flow.direction * flow.weight, flow.metric, flow.projection, flow.value)
     pointwise = chain.equal("normal-form", flow.projection * flow.slope, velocity)
     if plain:
-        definite = chain.add("identity", "definite", {"matrix": one})
-        symmetric = chain.equal("normal-form", one, one.T)
+        definite = chain.add("identity", "definite", {"matrix": flow.metric})
+        symmetric = chain.equal("normal-form", flow.metric, flow.metric.T)
     else:
         definite, symmetric = "definite", "symmetric"
     premises = [varied, pointwise, definite, symmetric, *["normaliser"] * bool(flow.normaliser)]

@@ -34,7 +34,7 @@ from symflow.models.statement import Statement
 
 def gradient_flow(
     model: AttentionModel,
-    energy: EnergyModel,
+    energy: Any,
     given: Iterable[str] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> GradientFlow | NoGradientFlow:
@@ -50,9 +50,9 @@ def gradient_flow(
     ----------
     model : AttentionModel
         One head with weights that are normalised by their mean or not at all, without mask and noise.
-    energy : EnergyModel
-        F. Its parameters are those of the model with the same name; its ``beta`` is the scale of the score,
-        and an energy without it has the scale in Q.
+    energy : EnergyModel, or an energy of symflow.energies
+        F, of which only the definition counts. Its parameters are those of the model with the same name;
+        its ``beta`` is the scale of the score, and an energy without it has the scale in Q.
     given : iterable of str, optional
         Names of the parameters in use; Q and K count as A = KᵀQ.
     params : mapping of str to array_like, optional
@@ -90,8 +90,9 @@ def gradient_flow(
     """
     if not isinstance(model, AttentionModel):
         raise InputError(f"model must be an attention model such as Softmax(), got {model!r}")
+    energy = getattr(energy, "model", energy)
     if not isinstance(energy, EnergyModel):
-        raise InputError(f"energy must be an energy such as Exponential(), got {energy!r}")
+        raise InputError(f"energy must be an energy such as Interaction(1.0), got {energy!r}")
     statement, stated = model.statement(_product(model, given)), energy.statement()
     found = averages(statement, stated)
     candidates = list(joins(found))

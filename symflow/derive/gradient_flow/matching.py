@@ -101,6 +101,11 @@ def averages(statement: Statement, energy: EnergyStatement) -> Averages:
     InputError
         If the velocity is none of the form of this module, or the two are about different spaces.
     """
+    if energy.rest != 0:
+        raise InputError(
+            f"the energy {energy.name} is no sum of integrals over pairs and single tokens, and no structure "
+            "is searched for others; for the self-transport cost see the claim CACP25/sinkhorn-bures-flow"
+        )
     head = _only_head(statement)
     table = parameters_of_energy(statement, energy)
     x, y = statement.x, statement.y
