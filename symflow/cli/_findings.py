@@ -76,11 +76,12 @@ def print_finding(out: Console, found: Any) -> None:
 
 def energies() -> list[dict[str, str]]:
     """Return every energy: its name and what it is."""
-    from symflow.energies import Energy
+    from symflow.energies import Pairwise
+    from symflow.energies.registry import shipped_energies
 
     return [
         {"name": kind.__name__, "describe": (kind.__doc__ or "").splitlines()[0]}
-        for kind in Energy.__subclasses__()
+        for kind in (*shipped_energies().values(), Pairwise)
     ]
 
 

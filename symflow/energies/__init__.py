@@ -8,9 +8,21 @@ many tokens.
 from symflow.energies.along import energy_along
 from symflow.energies.dissipation import Dissipation
 from symflow.energies.energy import Energy
+from symflow.energies.entropy import Entropy
 from symflow.energies.exponential import Exponential
 from symflow.energies.interaction import Interaction
 from symflow.energies.log_partition import LogPartition
 from symflow.energies.pairwise import Pairwise
+from symflow.energies.self_transport import SelfTransport
 
-__all__ = ["Dissipation", "Energy", "Exponential", "Interaction", "LogPartition", "Pairwise", "energy_along"]
+__all__ = [
+    "Dissipation",
+    "Energy",
+    "Entropy",
+    "Exponential",
+    "Interaction",
+    "LogPartition",
+    "Pairwise",
+    "SelfTransport",
+    "energy_along",
+]

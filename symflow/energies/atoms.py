@@ -36,6 +36,7 @@ from sympy import (
     sift,
 )
 
+from symflow.algebra.determinant import LogDet
 from symflow.algebra.functionals.average import Average, average, averages
 from symflow.algebra.functionals.nodes import law_functions
 from symflow.checking import Array
@@ -109,7 +110,7 @@ def _part(node: Any, tokens: tuple[Any, ...]) -> Numbers:
 
 
 def _is_part(node: Any) -> bool:
-    return isinstance(node, _LogAverage | Average | Trace | Determinant)
+    return isinstance(node, _LogAverage | Average | Trace | Determinant | LogDet)
 
 
 def vector_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Numbers:
@@ -188,14 +189,28 @@ def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
 @_matrix.register(Inverse)
 @_matrix.register(MatPow)
 def _(expr: Any, tokens: tuple[Any, ...]) -> Numbers:
+    inner = _matrix(expr.base, tokens)
+    if expr.exp == S.Half:
+        return lambda law, env: _principal_root(inner(law, env))
     if not expr.exp.is_Integer:
-        raise InputError(f"the numbers of the root {expr} are not available; use integer powers")
-    inner, power = _matrix(expr.base, tokens), int(expr.exp)
+        raise InputError(f"the numbers of {expr} are not available; use integer powers and square roots")
+    power = int(expr.exp)
     return lambda law, env: np.linalg.matrix_power(inner(law, env), power)
+
+
+def _principal_root(matrix: Array) -> Array:
+    import scipy.linalg
+
+    root = scipy.linalg.sqrtm(matrix)
+    if np.iscomplexobj(root) and np.abs(root.imag).max() > 1e-8 * np.abs(root.real).max():
+        raise InputError("a matrix under a root has no real principal root")
+    return np.asarray(root.real, dtype=np.float64)
 
 
 def _of_matrix(node: Any, tokens: tuple[Any, ...]) -> Numbers:
     inner = _matrix(node.arg, tokens)
+    if isinstance(node, LogDet):
+        return lambda law, env: np.linalg.slogdet(inner(law, env))[1]
     if isinstance(node, Determinant):
         return lambda law, env: np.linalg.det(inner(law, env))
     return lambda law, env: np.trace(inner(law, env), axis1=-2, axis2=-1)

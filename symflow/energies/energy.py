@@ -14,6 +14,7 @@ from symflow.energies.sums import LOG_LARGEST, as_clouds, shaped
 from symflow.errors import InputError
 
 if TYPE_CHECKING:
+    from symflow.energies.gaussian import GaussianValue
     from symflow.models.energies.model import EnergyModel
     from symflow.models.energies.statement import EnergyStatement
 
@@ -119,13 +120,44 @@ class Energy(ABC):
     def score_bound(self, x: Array) -> float:
         """Return a bound on the modulus of every exponent, from the lengths of the tokens."""
 
+    def on_gaussian(self, mean: Any, cov: Any) -> GaussianValue:
+        r"""Return the energy of :math:`\mathcal N(\alpha, \Sigma)` and its gradients, in closed form.
+
+        Parameters
+        ----------
+        mean : array_like, (d,)
+        cov : array_like, (d, d)
+            Symmetric positive semidefinite, within the domain where the energy is finite.
+
+        Returns
+        -------
+        GaussianValue
+            ``.value``, ``.mean_gradient`` (d,), ``.cov_gradient`` (d, d).
+
+        Raises
+        ------
+        NotQuadratic, NotPolynomial
+            If there is no closed form.
+        InputError
+            If the moments are none, or the energy is infinite at this law.
+
+        Examples
+        --------
+        >>> from symflow.energies import Exponential
+        >>> round(Exponential([[1.0]], [[1.0]]).on_gaussian([0.0], [[0.6]]).value, 12)
+        0.625
+        """
+        from symflow.energies.gaussian import gaussian_value
+
+        return gaussian_value(self, mean, cov)
+
     def value(self, x: Any) -> Any:
         """Return the energy.
 
         Parameters
         ----------
-        x : array_like, (..., n, d)
-            Tokens.
+        x : array_like, (..., n, d), or Gaussian
+            Tokens, or a law with ``mean`` and ``cov``.
 
         Returns
         -------
@@ -136,6 +168,8 @@ class Energy(ABC):
         InputError
             If ``x`` is no cloud of tokens, or if the energy exceeds the range of doubles.
         """
+        if hasattr(x, "mean") and hasattr(x, "cov"):
+            return self.on_gaussian(x.mean, x.cov).value
         flat, lead = as_clouds(x)
         sign, log = self._log_magnitude(flat)
         if (log > LOG_LARGEST).any():

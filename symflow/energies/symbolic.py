@@ -80,16 +80,28 @@ def variation_at(energy: Energy, x: Any, at: Any, weights: Any = None) -> tuple[
     Parameters and errors are those of :meth:`symflow.energies.energy.Energy.first_variation`.
     """
     functions, statement = functions_of(energy.statement()), energy.statement()
-    atoms, points = tokens(x), tokens(at, "at")
-    if atoms.ndim != 2 or points.ndim != 2 or atoms.shape[1] != points.shape[1]:
-        raise InputError(f"x of shape {atoms.shape} and at of shape {points.shape} must be (n, d) and (m, d)")
-    one = law(statement, energy.values_by_name(), atoms, _weights(weights, len(atoms)))
+    atoms, points = points_and_atoms(x, at)
+    one = law(statement, energy.values_by_name(), atoms, law_weights(weights, len(atoms)))
     env = {functions.point: points[..., None]}
     values = np.broadcast_to(functions.variation(one, env), len(points)).copy()
     gradient = np.broadcast_to(functions.gradient(one, env)[..., 0], points.shape).copy()
     require_finite(values)
     require_finite(gradient)
     return values, gradient
+
+
+def points_and_atoms(x: Any, at: Any) -> tuple[Array, Array]:
+    """Return tokens (n, d) and points (m, d).
+
+    Raises
+    ------
+    InputError
+        If they are not of these shapes.
+    """
+    atoms, points = tokens(x), tokens(at, "at")
+    if atoms.ndim != 2 or points.ndim != 2 or atoms.shape[1] != points.shape[1]:
+        raise InputError(f"x of shape {atoms.shape} and at of shape {points.shape} must be (n, d) and (m, d)")
+    return atoms, points
 
 
 def law(
@@ -103,12 +115,12 @@ def law(
         If a parameter does not fit to the tokens or to another one.
     """
     n, d = atoms.shape
-    sizes: dict[str, tuple[int, str]] = {"d": (d, f"the tokens have {d} coordinates")}
+    sizes: dict[str, tuple[int, str]] = {"d": (d, f"there are {d} coordinates")}
     for symbol in statement.parameters:
         if isinstance(symbol, MatrixSymbol):
             _fit(symbol, values[symbol.name], sizes)
     found = {**values, **{name: size for name, (size, _) in sizes.items()}}
-    return Law(atoms[..., None], np.full(n, 1.0 / n) if weights is None else weights, found)
+    return Law(atoms[..., None], law_weights(None, n) if weights is None else weights, found)
 
 
 def _fit(symbol: Any, value: Array, sizes: dict[str, tuple[int, str]]) -> None:
@@ -154,9 +166,16 @@ def _value(symbol: Any, value: Any) -> Any:
     return array
 
 
-def _weights(weights: Any, n: int) -> Array | None:
+def law_weights(weights: Any, n: int) -> Array:
+    """Return weights of n tokens, equal ones where none are given.
+
+    Raises
+    ------
+    InputError
+        If they are not positive with the sum 1.
+    """
     if weights is None:
-        return None
+        return np.full(n, 1.0 / n)
     array = real_array(weights, "weights")
     if array.shape != (n,) or (array <= 0).any() or abs(array.sum() - 1.0) > 1e-12:
         raise InputError(f"weights must be {n} positive numbers whose sum is 1")

@@ -57,7 +57,7 @@ def _conditional_gain(bilinear: Any, sigma: Any) -> Any:
     if bilinear.is_ZeroMatrix:
         return bilinear
     root = MatPow(_radicand(bilinear, sigma), Rational(1, 2))
-    numerator, denominator = _scalar_solution()
+    numerator, denominator = scalar_solution()
     powers = {0: Identity(sigma.rows), 1: root}
     below = total(*(product(c * powers[n]) if c != 1 else powers[n] for n, c in denominator))
     return product(numerator * sigma, bilinear, Inverse(below))
@@ -69,7 +69,7 @@ def _radicand(bilinear: Any, sigma: Any) -> Any:
 
 
 @functools.cache
-def _scalar_solution() -> tuple[Any, tuple[tuple[int, Any], ...]]:
+def scalar_solution() -> tuple[Any, tuple[tuple[int, Any], ...]]:
     """Return numerator and denominator of f in r = √(1 + 4n), the denominator by powers of r."""
     n, r, x = Symbol("n"), Symbol("r", positive=True), Symbol("x")
     roots = solve((n * x**2 + x - 1).subs(n, (r**2 - 1) / 4), x)

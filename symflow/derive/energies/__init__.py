@@ -1,0 +1,1 @@
+"""Energies as functionals: first variations, gradients, values at points and Gaussian laws."""
