@@ -115,12 +115,14 @@ def _hemisphere(line: Inference) -> None:
     line.same(climb["left"], _dot(axis, done["change"]), "premise 4 is not about the height")
     right = total([_dot(axis, y), -_dot(axis, x), rest * _dot(axis, x)])
     line.same(climb["right"], right, "premise 4 is not s − r + (1 − ⟨x, y⟩) r")
+    line.same(climb["left"], climb["right"], "premise 4 has to hold for every axis, whatever is assumed")
 
 
 def _linear_bound(line: Inference, index: int, value: Any) -> tuple[Any, Any, Any]:
     """Return a ≥ 0, b and q > 0 after checking value ≥ −(a⟨x, y⟩ + b) and that the bound is positive."""
     x, y = _tokens(line)
-    slope, offset, others = (line.arguments[name] for name in ("slope", "offset", "others"))
+    slope, offset = (line.arguments[name] for name in ("slope", "offset"))
+    others = line.conclusion["others"]
     _require_constant(line, slope, offset, others, line.conclusion["bound"])
     low = total([value, slope * _dot(x, y), offset])
     line.same(line.premise(index, "nonnegative")["scalar"], low, f"premise {index + 1} is not the line below")
@@ -256,7 +258,7 @@ FACTS = (
         ),
         f"as stated; {_MANIFOLDS}",
         _turning_saddle,
-        ("slope", "offset", "others"),
+        ("slope", "offset"),
     ),
     lemma(
         "field-saddle",
@@ -282,7 +284,7 @@ FACTS = (
         ),
         f"as stated; {_MANIFOLDS}",
         _field_saddle,
-        ("direction", "total", "slope", "offset", "others"),
+        ("direction", "total", "slope", "offset"),
     ),
     lemma(
         "pairwise-maximum",

@@ -85,7 +85,7 @@ _SADDLES = LongTime(
     "m + 1 ≥ 2 tokens on the sphere, d ≥ 2, beta > 0 with m*tanh(beta) < 1; eigenvalues with respect to the "
     "sum of squares",
     _OTHERS,
-    {"relation": "saddle-bound", "pair": PAIR, "bound": f"({_SMALL})/(2*(m + 1)**2)"},
+    {"relation": "saddle-bound", "pair": PAIR, "others": "m", "bound": f"({_SMALL})/(2*(m + 1)**2)"},
     {
         **_SQUARES,
         "dimension": {"relation": "positive", "scalar": "d - 1"},
@@ -111,6 +111,7 @@ _SPACE = LongTime(
     {
         "relation": "saddle-bound",
         "pair": PAIR,
+        "others": "m",
         "bound": "2*exp(-beta)*(e*(m + 1) + 1)/((e + 1)*(m + 1)**3)",
     },
     {

@@ -231,11 +231,10 @@ def prove_small_beta(claim: str, part: str) -> Certificate:
     pair.chain.lemma(
         "turning-saddle",
         "saddle-bound",
-        {"pair": pair.value, "bound": bound},
+        {"pair": pair.value, "others": m, "bound": bound},
         (opposed, variation, line, steep, positive, "sign of m"),
         slope=slope,
         offset=offset,
-        others=m,
     )
     return stated_certificate(claim, pair.chain, part)
 
@@ -295,13 +294,12 @@ def prove_space(claim: str, part: str) -> Certificate:
     pair.chain.lemma(
         "field-saddle",
         "saddle-bound",
-        {"pair": pair.value, "bound": bound},
+        {"pair": pair.value, "others": m, "bound": bound},
         tuple(premises),
         direction=pair.u,
         total=total,
         slope=slope,
         offset=offset,
-        others=m,
     )
     return stated_certificate(claim, pair.chain, part)
 
