@@ -271,7 +271,7 @@ SCALAR_FIELDS = frozenset(
     (
         *("scalar", "bound", "score", "weight", "diffusion", "functional", "derivative"),
         *("rate", "strength", "scale", "normaliser"),
-        *("pair", "summand", "total", "excess", "gap", "direction", "difference", "force"),
+        *("pair", "summand", "total", "excess", "gap", "others", "direction", "difference", "force"),
     )
 )
 
