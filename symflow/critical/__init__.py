@@ -1,1 +1,15 @@
-"""Critical points of energies on spheres: found, proved, classified."""
+"""Critical points of energies on spheres: found, proved, classified.
+
+==========  ===================================================================================
+`entry`     :func:`critical_points`: search, classify, certify
+`atlas`     :class:`Atlas` and :class:`CriticalPoint`, what is handed out
+`search`    starts, and damped Newton steps that every index attracts
+`shapes`    which configurations are the same, and their names
+`circle`    gaps between neighbours on the circle, boxes for a proof that the list is complete
+==========  ===================================================================================
+"""
+
+from symflow.critical.atlas import Atlas, CriticalPoint
+from symflow.critical.entry import critical_points
+
+__all__ = ["Atlas", "CriticalPoint", "critical_points"]

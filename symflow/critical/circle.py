@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from symflow.checking import Array
-from symflow.energies import Energy
+from symflow.codegen.hessians import HessianKernel
 
 _GRID = 4096
 #: Half widths of boxes that are tried, in turns.
@@ -30,13 +30,13 @@ def gaps_of(x: Array) -> Array:
     return max(images, key=lambda row: np.round(row[::-1], 7).tolist())
 
 
-def stiffness(energy: Energy) -> Array:
+def stiffness(kernel: HessianKernel) -> Array:
     """Return h' on a grid of one turn, h the torque that two tokens feel, read off their energy."""
     angles = 2.0 * np.pi * np.arange(_GRID) / _GRID
     pairs = np.zeros((_GRID, 2, 2))
     pairs[:, 0, 0] = 1.0
     pairs[:, 1, 0], pairs[:, 1, 1] = np.cos(angles), np.sin(angles)
-    torque = 4.0 * np.asarray(energy.gradient(pairs, "sphere"))[:, 0, 1]
+    torque = 4.0 * kernel.gradient(pairs)[:, 0, 1]
     waves = np.fft.rfftfreq(_GRID, 1.0 / _GRID)
     return np.asarray(np.fft.irfft(1j * waves * np.fft.rfft(torque), _GRID))
 

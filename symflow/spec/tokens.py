@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symflow.checking import real_array
+from symflow.checking import entry, real_array
 from symflow.errors import InputError
 from symflow.integrate.gaussian import Gaussian
-from symflow.spec.values import at, read_array, read_index
+from symflow.spec.values import at, read_array, read_index, read_number
 
 Array = NDArray[np.float64]
 
@@ -90,11 +90,59 @@ def read_tokens(table: Mapping[str, Any], folder: Path, on_sphere: bool) -> tupl
             if key != "tokens_file":
                 raise InputError(f"[initial] gives both tokens_file and {key}; keep one of them")
         return _read_file(table["tokens_file"], folder, on_sphere), None
+    if isinstance(table.get("tokens"), list):
+        return _read_rows(table, on_sphere), None
     if "tokens" not in table:
         key = next(key for key in table if key in TOKEN_KEYS)
         raise InputError(f'[initial] {key} belongs to tokens = "uniform" or "gaussian"; give tokens as well')
     law = _law(table, on_sphere)
     return law.draw(), law
+
+
+def exact_tokens(table: Mapping[str, Any]) -> list[list[Any]] | None:
+    """Return tokens that are written out as SymPy numbers; None where one of them is a float, or none is.
+
+    Examples
+    --------
+    >>> exact_tokens({"tokens": [[1, 0], ["-1/2", "sqrt(3)/2"]]})
+    [[1, 0], [-1/2, sqrt(3)/2]]
+    """
+    rows = table.get("tokens")
+    if not isinstance(rows, list) or any(isinstance(c, float) for row in rows for c in row):
+        return None
+    return [[_number(c, (i, k)) for k, c in enumerate(row)] for i, row in enumerate(rows)]
+
+
+def _read_rows(table: Mapping[str, Any], on_sphere: bool) -> Array:
+    """Return tokens that are written out, numbers or text such as ``"sqrt(3)/2"``."""
+    for key in table:
+        if key != "tokens":
+            raise InputError(f"[initial] gives both a list of tokens and {key}; keep one of them")
+    rows = table["tokens"]
+    if not rows or not all(isinstance(row, list) and len(row) == len(rows[0]) > 0 for row in rows):
+        raise InputError("[initial] tokens must be rows of one length, one row for every token")
+    tokens = np.array([[float(_number(c, (i, k))) for k, c in enumerate(row)] for i, row in enumerate(rows)])
+    zero = np.flatnonzero(~tokens.any(axis=1))
+    if on_sphere and zero.size:
+        raise InputError(f"[initial] tokens[{zero[0]}] is zero, which has no direction on the sphere")
+    return tokens
+
+
+def _number(value: Any, index: tuple[int, int]) -> Any:
+    """Return a number of TOML, or the real SymPy number that a text writes."""
+    from sympy import Integer, pi
+
+    from symflow.algebra.grammar import parse
+
+    where = entry("[initial] tokens", index)
+    if not isinstance(value, str):
+        read_number(where, value)
+        return Integer(value) if isinstance(value, int) else value
+    with at(where):
+        found = parse(value, {"pi": pi})
+    if not getattr(found, "is_real", False) or getattr(found, "shape", None):
+        raise InputError(f"{where} = {value!r} is not a real number")
+    return found
 
 
 def read_seed(where: str, value: Any) -> int:

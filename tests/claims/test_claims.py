@@ -15,7 +15,7 @@ from symflow.errors import InputError
 from symflow.models.attention.l2 import L2
 from symflow.models.attention.softmax import Softmax
 
-ABOUT_A_MODEL = [name for name, entry in claims().items() if entry.arguments]
+ABOUT_A_MODEL = [name for name, entry in claims().items() if "model" in entry.arguments]
 OF_A_PAPER = [name for name, entry in claims().items() if not entry.arguments]
 
 

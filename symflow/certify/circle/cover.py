@@ -1,9 +1,9 @@
 r"""Every configuration of tokens on the circle, box by box.
 
-A configuration modulo rotations and permutations is its cyclic sequence of gaps
-:math:`g_1, \dots, g_n \ge 0`, whose sum is one turn; shifted so that the last gap is the largest, and
-reflected so that :math:`g_1 \le g_{n-1}`. Where the largest gap is at least half a turn, all tokens lie in a closed half circle
-and the token at its end feels torques of one sign: the gradient vanishes only if every token is at one of two
+A configuration modulo rotations and permutations is its cyclic sequence of gaps :math:`g_1, \dots, g_n \ge
+0`, whose sum is one turn; shifted so that the last gap is the largest, and reflected so that :math:`g_1 \le
+g_{n-1}`. Where the largest gap is at least half a turn, all tokens lie in a closed half circle and the
+token at its end feels torques of one sign: the gradient vanishes only if every token is at one of two
 opposite points. So the last gap is at most half a turn here. In a box without a zero of the gradient the
 torque that some set of tokens feels from all others, in which the torques inside of the set cancel, is not
 zero.

@@ -1,11 +1,11 @@
 r"""Critical points on the circle: a box around each with a unique zero of the gradient, and none elsewhere.
 
-The proof object is ``{"parts": N, "points": [{"gaps": [...], "reach": r}, ...]}``: gaps of each listed point
-but consensus in units of 2⁻⁵⁶ turns, and half the width of its box in parts 1/N of a turn. The replay
-evaluates the torque on N arcs in balls, shows with Krawczyk's operator that each box has exactly one zero, finds the
-inertia of the Hessian there, and then subdivides all configurations until each box lies in one of these, or
-some set of tokens feels a torque of one sign from the others. For *refuted* the list may be incomplete, and
-one point other than consensus is stable.
+The proof object is ``{"parts": N, "points": [{"gaps": [...], "reach": r}, ...]}``: gaps of each listed
+point but consensus in units of 2⁻⁵⁶ turns, and half the width of its box in parts 1/N of a turn. The replay
+evaluates the torque on N arcs in balls, shows with Krawczyk's operator that each box has exactly one zero,
+finds the inertia of the Hessian there, and then subdivides all configurations until each box lies in one of
+these, or some set of tokens feels a torque of one sign from the others. For *refuted* the list may be
+incomplete, and one point other than consensus is stable.
 """
 
 from __future__ import annotations

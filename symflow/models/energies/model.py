@@ -26,8 +26,8 @@ class EnergyModel:
 
     W is the text ``pair`` in x and y, U the text ``potential`` in x, of the small grammar; either may be
     empty. What is no such integral is built by :meth:`rest` from the text ``score`` in x and y.
-    ``parameters`` declares shapes that do not follow from the texts. ``sense`` says what the tokens of the paper
-    do with the energy, ``"maximise"`` or ``"minimise"``: what a saddle is strict for.
+    ``parameters`` declares shapes that do not follow from the texts. ``sense`` says what the tokens of the
+    paper do with the energy, ``"maximise"`` or ``"minimise"``: what a saddle is strict for.
     """
 
     # What an energy declares. Without annotations, so that they are not constructor arguments.
