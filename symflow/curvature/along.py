@@ -67,7 +67,7 @@ class _MatrixFree(SecondVariation):
         return int(np.prod(self.shape))
 
     @cached_property
-    def entries(self) -> Numbers:  # type: ignore[override]
+    def entries(self) -> Numbers:
         """The matrix of the form."""
         weights, straight = self._energy.cloud.weights, self._energy.entries()
         if self._twisted is None:
@@ -76,7 +76,7 @@ class _MatrixFree(SecondVariation):
         return _square(straight + self._twisted.correction(self._energy.slope, share))
 
     @cached_property
-    def gram(self) -> Numbers:  # type: ignore[override]
+    def gram(self) -> Numbers:
         """The matrix of the metric."""
         return _square(_gram(self._energy, self._twisted))
 
@@ -125,7 +125,7 @@ class _OverCommon(SecondVariation):
         return len(self._numerators)
 
     @cached_property
-    def entries(self) -> Any:  # type: ignore[override]
+    def entries(self) -> Any:
         """The matrix of the form."""
         return tuple(tuple(entry / self._common for entry in row) for row in self._numerators)
 

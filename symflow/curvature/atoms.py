@@ -1,6 +1,6 @@
 r"""Second derivatives of energies of weighted atoms along geodesics, put together from pairs of atoms.
 
-An array of pairs has the axes (i, j, …): i numbers the atoms in the place of x, j those in that of y. The same
+In an array of pairs with the axes (i, j, …) i numbers the atoms in the place of x, j those of y. The same
 sums serve arrays of floats and arrays of exact numbers (of dtype object).
 """
 
@@ -63,7 +63,7 @@ class Kernel:
 def gradient(pair: Derivatives, potential: Potential, weights: Numbers) -> Numbers:
     r"""Return :math:`\nabla\frac{\delta F}{\delta\mu}(x_i)`, (n, d)."""
     both = pair.x_slope + pair.y_slope.swapaxes(0, 1)
-    return np.einsum("j,ijd->id", weights, both) / 2 + potential.slope
+    return np.asarray(np.einsum("j,ijd->id", weights, both) / 2 + potential.slope)
 
 
 def euclidean_entries(pair: Derivatives, potential: Potential, weights: Numbers) -> Numbers:
@@ -77,7 +77,7 @@ def euclidean_entries(pair: Derivatives, potential: Potential, weights: Numbers)
     own = np.einsum("j,ijab->iab", weights, pair.xx + pair.yy.swapaxes(0, 1)) / 2 + potential.curvature
     for i, weight in enumerate(weights):
         entries[i, :, i, :] = entries[i, :, i, :] + weight * own[i]
-    return entries
+    return np.asarray(entries)
 
 
 def twisted_gram(kernel: Kernel, weights: Numbers) -> Numbers:
@@ -87,14 +87,16 @@ def twisted_gram(kernel: Kernel, weights: Numbers) -> Numbers:
     entries = np.zeros((n, d, n, d), dtype=kernel.value.dtype)
     for i, factor in enumerate(diagonal):
         entries[i, :, i, :] = factor * kernel.size
-    return entries
+    return np.asarray(entries)
 
 
 def twisted_correction(kernel: Kernel, slope: Numbers, weights: Numbers, share: Numbers) -> Numbers:
     r"""Return what the acceleration of twisted geodesics adds to the second derivative, (n, d, n, d).
 
     .. math:: \sum_i \sigma_i\bigl\langle f_i,\ \tfrac12|M|^{-1}\sum_j w_j
-              (m_i\nabla_1K_{ij} + m_j\nabla_2K_{ji}) - v_i\sum_j w_j\,DK_{ij}[(v_i,v_j)]\bigr\rangle,\qquad m_i = \langle v_i,|M|v_i\rangle
+              (m_i\nabla_1K_{ij} + m_j\nabla_2K_{ji}) - v_i\sum_j w_j\,DK_{ij}[(v_i,v_j)]\bigr\rangle
+
+    with :math:`m_i = \langle v_i,|M|v_i\rangle`.
 
     Parameters
     ----------
@@ -116,4 +118,4 @@ def twisted_correction(kernel: Kernel, slope: Numbers, weights: Numbers, share: 
         outer = np.einsum("a,b->ab", slope[i], first[i]) * share[i]
         block = kernel.size * ((own[i] + others[i]) / 2) - (outer + outer.T) / 2
         entries[i, :, i, :] = entries[i, :, i, :] + block
-    return entries
+    return np.asarray(entries)

@@ -15,6 +15,7 @@ from symflow.energies.exact import exact_value
 from symflow.errors import InputError
 
 Numbers = NDArray[Any]  #: floats, or exact numbers of dtype object
+Rows = list[list[Fraction]]
 #: How far the sum of weights in floats may be from one, and a matrix in floats from its transpose.
 _ROUNDING = 1e-9
 
@@ -87,7 +88,7 @@ def _objects(entries: list[Any], shape: tuple[int, ...]) -> Numbers:
     return array.reshape(shape)
 
 
-def read_square(value: Any, name: str, size: int) -> list[list[Fraction]]:
+def read_square(value: Any, name: str, size: int) -> Rows:
     """Return a d × d matrix as fractions, floats as the fractions that they are.
 
     Raises
@@ -95,12 +96,14 @@ def read_square(value: Any, name: str, size: int) -> list[list[Fraction]]:
     InputError
         If it is no matrix of that size.
     """
-    rows = exact_value(value, name)
-    if not isinstance(rows, list):
-        rows = [[rows]] if size == 1 else rows
-    shape_fits = isinstance(rows, list) and len(rows) == size
-    if not shape_fits or any(not isinstance(row, list) or len(row) != size for row in rows):
+    read = exact_value(value, name)
+    rows: Rows = [[read]] if size == 1 and not isinstance(read, list) else read
+    if not isinstance(rows, list) or len(rows) != size or any(not _is_row(row, size) for row in rows):
         raise InputError(
             f"{name} must be a matrix of shape ({size}, {size}), as the tokens have {size} coordinates"
         )
     return rows
+
+
+def _is_row(row: Any, size: int) -> bool:
+    return isinstance(row, list) and len(row) == size and not any(isinstance(e, list) for e in row)

@@ -110,7 +110,7 @@ def _(expression: Any, places: Places) -> Array:
 
 @_matrix.register(Inverse)
 def _(expression: Any, places: Places) -> Array:
-    return np.linalg.inv(_matrix(expression.arg, places))
+    return np.asarray(np.linalg.inv(_matrix(expression.arg, places)), dtype=float)
 
 
 @_matrix.register(MatAdd)

@@ -6,9 +6,12 @@ from typing import Any
 
 from symflow.curvature.along import SecondVariation, exact_tokens, float_tokens
 from symflow.curvature.cloud import read_cloud
+from symflow.curvature.gaussian_metrics import bures_variation, twisted_variation
+from symflow.curvature.gaussians import read_gaussian
 from symflow.curvature.tokens import Parameters, TokenEnergy, TwistedTokens
 from symflow.curvature.twist import read_twist
 from symflow.errors import InputError
+from symflow.models.energies.statement import EnergyStatement
 
 __all__ = ["SecondVariation", "second_variation"]
 
@@ -61,11 +64,31 @@ def second_variation(
     """
     if metric not in METRICS:
         raise InputError(f"metric = {metric!r} is unknown; use {', '.join(map(repr, METRICS))}")
-    cloud = read_cloud(at, weights)
     statement, exact = energy.statement(), energy.exact()
-    d = cloud.tokens.shape[1]
+    if statement.rest != 0:
+        raise InputError(
+            f"{statement.name} is more than ½∬W dμdμ + ∫U dμ; second variations are known for that form"
+        )
     values = {symbol: exact[symbol.name] for symbol in statement.parameters}
-    parameters = Parameters(values, {statement.dimensions[0]: d})
-    tokens = TokenEnergy(statement, parameters, cloud)
+    if hasattr(at, "mean") and hasattr(at, "cov"):
+        return _at_gaussian(statement, values, metric, at, weights, (V, A))
+    if metric == "bures":
+        raise InputError("metric = 'bures' is W₂ on Gaussian laws; give a Gaussian, or use 'wasserstein'")
+    cloud = read_cloud(at, weights)
+    d = cloud.tokens.shape[1]
+    tokens = TokenEnergy(statement, Parameters(values, {statement.dimensions[0]: d}), cloud)
     twisted = TwistedTokens(read_twist(statement, exact, V, A, d), cloud) if metric == "twisted" else None
     return exact_tokens(tokens, twisted) if cloud.exact else float_tokens(tokens, twisted)
+
+
+def _at_gaussian(
+    statement: EnergyStatement, values: dict[Any, Any], metric: str, at: Any, weights: Any, matrices: Any
+) -> SecondVariation:
+    if weights is not None:
+        raise InputError("weights belong to tokens; leave them out for a Gaussian")
+    law = read_gaussian(at)
+    if metric != "twisted":
+        return bures_variation(statement, values, law)
+    named = {symbol.name: value for symbol, value in values.items()}
+    V, A = matrices
+    return twisted_variation(statement, values, law, read_twist(statement, named, V, A, law.size))

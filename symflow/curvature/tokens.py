@@ -125,11 +125,12 @@ class TwistedTokens:
         """K and its slopes at all pairs."""
         metric = twisted_metric()
         blocks = _blocks(metric.kernel, metric.x, metric.y, metric.parameters)
-        parts = (
+        value, x_slope, y_slope = (
             at_pairs(part, metric.x, metric.y, self.cloud, self._parameters)
             for part in (blocks.value, blocks.x_slope, blocks.y_slope)
         )
-        return Kernel(*parts, size=self._matrix(self.twist.size), inverse=self._matrix(self.twist.inverse))
+        sizes = self._matrix(self.twist.size), self._matrix(self.twist.inverse)
+        return Kernel(value, x_slope, y_slope, *sizes)
 
     def gram(self) -> Numbers:
         """Return the metric as a matrix, (n, d, n, d)."""

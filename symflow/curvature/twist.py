@@ -91,7 +91,7 @@ def _symmetrised(rows: Rows, name: str) -> Rows:
             if abs(rows[i][j] - rows[j][i]) > _ROUNDING * scale:
                 raise InputError(
                     f"{name} is not symmetric: its entries [{i}, {j}] and [{j}, {i}] are "
-                    f"{_short(rows[i][j])} and {_short(rows[j][i])}; the twisted metric needs A and A V⁻¹ symmetric"
+                    f"{_short(rows[i][j])} and {_short(rows[j][i])}; the metric needs A and A V⁻¹ symmetric"
                 )
     return [[(rows[i][j] + rows[j][i]) / 2 for j in size] for i in size]
 
