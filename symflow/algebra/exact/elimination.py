@@ -11,6 +11,8 @@ from symflow.algebra.exact.numbers import Ball
 
 #: A diagonal entry is a pivot unless an entry beside the diagonal exceeds it by this factor (Bunch–Parlett).
 _DIAGONAL = 0.64
+#: Where an interval of bisection is cut: elsewhere too, where the middle is an eigenvalue.
+_SHARES = (Fraction(1, 2), Fraction(5, 11))
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def bound_smallest(rows: Sequence[Sequence[Any]], bits: int, cuts: int) -> tuple
     The bounds start from the discs of Gershgorin and from the smallest diagonal entry; a bisection ends early
     where a shifted matrix is not told from a singular one.
     """
-    from flint import arb, ctx, fmpq
+    from flint import arb, ctx
 
     with ctx.workprec(bits):
         discs = [
@@ -88,17 +90,28 @@ def bound_smallest(rows: Sequence[Sequence[Any]], bits: int, cuts: int) -> tuple
         low = min(Ball.of(disc).lower for disc in discs)
         high = min(Ball.of(row[i]).upper for i, row in enumerate(rows))
         for _ in range(cuts):
-            middle = (low + high) / 2
-            shift = arb(fmpq(middle.numerator, middle.denominator))
-            shifted = [[c - shift if i == j else c for j, c in enumerate(row)] for i, row in enumerate(rows)]
-            pivots = eliminate(shifted, bits)
-            if any(pivot.positive < pivot.size for pivot in pivots):
-                high = middle
-            elif sum(pivot.size for pivot in pivots) == len(rows):
-                low = middle
+            for share in _SHARES:
+                middle = low + (high - low) * share
+                sided = _side(rows, middle, bits)
+                if sided:
+                    break
             else:
                 break
+            low, high = (middle, high) if sided > 0 else (low, middle)
         return low, high
+
+
+def _side(rows: Sequence[Sequence[Any]], number: Fraction, bits: int) -> int:
+    """Return 1 where the smallest eigenvalue is above a number, −1 where it is below, 0 where that is open."""
+    from flint import arb, fmpq
+
+    shift = arb(fmpq(number.numerator, number.denominator))
+    pivots = eliminate(
+        [[c - shift if i == j else c for j, c in enumerate(row)] for i, row in enumerate(rows)], bits
+    )
+    if any(pivot.positive < pivot.size for pivot in pivots):
+        return -1
+    return int(sum(pivot.size for pivot in pivots) == len(rows))
 
 
 def direction(

@@ -127,7 +127,7 @@ def inertia(rows: Rows) -> Inertia:
 
 def quadratic_value(rows: Rows, vector: Sequence[Any]) -> Any:
     """Return vᵀAv of a symmetric matrix, exactly."""
-    total: Any = Fraction(0)
+    total: Any = 0
     for i, left in enumerate(vector):
         for j in range(i + 1):
             if left and vector[j]:

@@ -124,17 +124,18 @@ def _rank_at_large_integer(layers: Mapping[Scalar, Rows], field: NumberField | N
     matrices = {exponent: regular(rows, field) for exponent, rows in layers.items()}
     common = lcm(*(int(matrix.numer_denom()[1]) for matrix in matrices.values()))
     integers = {exponent: (matrix * common).numer_denom()[0] for exponent, matrix in matrices.items()}
-    size = next(iter(integers.values())).nrows()
+    first = next(iter(integers.values()))
+    rows, columns = first.nrows(), first.ncols()
     bits = 1 + sum(
         max(1, sum(abs(int(c)) for matrix in integers.values() for c in matrix.tolist()[i]).bit_length())
-        for i in range(size)
+        for i in range(rows)
     )
-    degrees = _single_degrees(list(integers), size)
-    if size * size * bits * max(degrees.values()) > _MAX_BITS:
-        raise Undecided(f"the rank of a matrix of size {size} needs integers beyond {_MAX_BITS} bits")
+    degrees = _single_degrees(list(integers), rows)
+    if rows * columns * bits * max(degrees.values()) > _MAX_BITS:
+        raise Undecided(f"the rank of a matrix of {rows} rows needs integers beyond {_MAX_BITS} bits")
     from flint import fmpz, fmpz_mat
 
-    total = fmpz_mat(size, size)
+    total = fmpz_mat(rows, columns)
     for exponent, matrix in integers.items():
         total += matrix * (fmpz(1) << (bits * degrees[exponent]))
     return int(total.rank()) // (field.degree if field else 1)

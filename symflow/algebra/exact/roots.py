@@ -10,6 +10,7 @@ from typing import Any
 
 from symflow.algebra.exact.polynomials import (
     Polynomial,
+    by_multiplicity,
     derivative,
     divide,
     greatest_common_divisor,
@@ -144,6 +145,32 @@ def is_positive(polynomial: Polynomial, low: Any, high: Any) -> Positivity:
             if sign(value_at(polynomial, point)) <= 0:
                 return Positivity(False, point)
     return Positivity(False, None, roots[0])
+
+
+def is_nonnegative(polynomial: Polynomial, low: Fraction, high: Fraction) -> bool:
+    """Whether a polynomial that is not zero has no negative value on the closed interval.
+
+    It changes its sign only at roots of odd multiplicity.
+
+    Examples
+    --------
+    >>> is_nonnegative([Fraction(1), Fraction(-2), Fraction(1)], Fraction(0), Fraction(2))
+    True
+    """
+    values = (sign(value_at(polynomial, low + (high - low) * t)) for t in _probes(len(polynomial)))
+    first = next((s for s in values if s), 0)
+    if low == high or first < 0:
+        return first >= 0
+    for part, multiplicity in by_multiplicity(polynomial) if len(polynomial) > 1 else ():
+        ends = sum(sign(value_at(part, end)) == 0 for end in (low, high))
+        if multiplicity % 2 and count_roots(part, low, high) > ends:
+            return False
+    return True
+
+
+def _probes(count: int) -> list[Fraction]:
+    """Return more points of the unit interval than a polynomial of fewer coefficients has roots."""
+    return [Fraction(k, count) for k in range(count + 1)]
 
 
 def squarefree(polynomial: Polynomial) -> list[Any]:
