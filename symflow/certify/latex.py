@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from symflow.certify.lemmas import LEMMAS
+from symflow.certify.recheck import kinds, replay
 from symflow.derive.tex import tex_escape
 
 if TYPE_CHECKING:
+    from symflow.certify.certificate import Certificate
     from symflow.certify.measurement import Estimate, Measurement
     from symflow.certify.verdict import Verdict
 
 
 def verdict_latex(verdict: Verdict) -> str:
-    """Return the verdict, its scope and the lemmas that it assumes as a LaTeX fragment."""
+    """Return the verdict, its scope, proof object and lemmas as a LaTeX fragment."""
     lines = [rf"\paragraph{{{tex_escape(verdict.claim)}: {verdict.status}.}}"]
     if verdict.scope:
         lines.append(rf"Scope: {tex_escape(verdict.scope)}.")
     if verdict.reason:
         lines.append(rf"Reason: {tex_escape(verdict.reason)}.")
     if verdict.witness is not None:
-        lines.append(rf"Witness: {tex_escape(str(verdict.witness))}.")
+        lines += _witness(verdict.witness)
     if verdict.method:
         lines.append(rf"Method: {tex_escape(verdict.method)}.")
+    if verdict.certificate is not None:
+        lines += _certified(verdict.certificate)
     if verdict.measurement is not None:
         lines += _measured(verdict.measurement)
     if verdict.assumes:
@@ -30,6 +35,25 @@ def verdict_latex(verdict: Verdict) -> str:
         lines += [_item(name) for name in verdict.assumes]
         lines.append(r"\end{description}")
     return "\n".join(lines) + "\n"
+
+
+def _witness(witness: Any) -> list[str]:
+    """Return the evidence of a refutation, part by part."""
+    if not isinstance(witness, Mapping):
+        return [rf"Witness: {tex_escape(str(witness))}."]
+    items = (rf"\item {tex_escape(str(name))}: {tex_escape(str(part))}" for name, part in witness.items())
+    return ["Witness:", r"\begin{itemize}", *items, r"\end{itemize}"]
+
+
+def _certified(certificate: Certificate) -> list[str]:
+    """Return the proof object, replayed, or why it proves nothing."""
+    head = rf"Certificate of the kind \texttt{{{tex_escape(certificate.kind)}}}"
+    if certificate.kind not in kinds():
+        return [rf"{head}, which is not known; the verdict does not replay."]
+    outcome = replay(certificate)
+    if not outcome.accepted:
+        return [rf"{head}; the verdict does not replay: {tex_escape(outcome.reason)}."]
+    return [f"{head}, replayed:", *kinds()[certificate.kind].to_latex(certificate, outcome)]
 
 
 def _measured(measurement: Measurement) -> list[str]:

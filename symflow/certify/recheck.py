@@ -76,6 +76,20 @@ class ProofKind(ABC):
         Must not raise for a well-formed certificate: a fault of the proof is a rejection with its reason.
         """
 
+    def to_latex(self, certificate: Certificate, outcome: Replay) -> list[str]:
+        """Return the proof object in readable form, as LaTeX; by default the lines that the replay saw.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            One that was accepted.
+        outcome : Replay
+            Of this certificate.
+        """
+        from symflow.certify.readable import lines_latex
+
+        return lines_latex(outcome.lines)
+
 
 @functools.cache
 def kinds() -> dict[str, ProofKind]:

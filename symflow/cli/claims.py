@@ -60,6 +60,7 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
     """Decide a claim, for MODEL where it is about one."""
     from symflow.claims import check as decide
     from symflow.claims import claim as lookup
+    from symflow.claims.page import claim_latex
 
     entry = lookup(claim)
     documented = entry.documented
@@ -75,7 +76,7 @@ def check(claim: str, model: str | None, certificate: Path | None, latex: bool, 
         }
         print_json(verdict.to_record() | subject)
     elif latex:
-        click.echo(verdict.to_latex())
+        click.echo(claim_latex(entry, verdict, written))
     else:
         _print_verdict(console(), verdict, name)
     _say_where(certificate, written)

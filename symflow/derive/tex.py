@@ -44,6 +44,7 @@ _SIGNS = {
     "₂": r"{}_2",
     "·": r"\cdot",
     "∫": r"\int",
+    "∬": r"\iint",
     "∂": r"\partial",
     "∀": r"\forall",
     "∃": r"\exists",

@@ -17,19 +17,22 @@ from fractions import Fraction
 from typing import Any
 
 from symflow.certify.certificate import Certificate
+from symflow.certify.convexity_latex import factor_latex, statement_latex
 from symflow.certify.lemmas.curvature import DISPLACEMENT, SCHUR_PRODUCT
 from symflow.certify.propositions import stated_proposition
-from symflow.certify.propositions.convexity import CONVEXITY, StatedEnergy, rows
+from symflow.certify.propositions.convexity import CONVEXITY, StatedEnergy, read_energy, rows
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.taylor.decomposition import Decomposition, decompose
 from symflow.certify.terms import Rejected
+from symflow.derive.tex import tex_escape
 from symflow.errors import InputError
 
 _KEYS = frozenset(("fluctuation", "mean", "terms"))
 _PARTS = {
-    "fluctuation": "E⟨ξ − ξ̄, P(ξ − ξ̄)⟩: P − λI",
-    "mean": "⟨ξ̄, (P + S)ξ̄⟩: P + S − λI",
+    "fluctuation": "E⟨ξ − Eξ, P(ξ − Eξ)⟩: P − λI",
+    "mean": "⟨Eξ, (P + S)Eξ⟩: P + S − λI",
 }
+_TITLES = {"fluctuation": r"P - \lambda I", "mean": r"P + S - \lambda I"}
 
 
 class ConvexTerms(ProofKind):
@@ -56,6 +59,23 @@ class ConvexTerms(ProofKind):
         except (InputError, Rejected) as error:
             return Replay(False, tuple(lines), str(error))
         return Replay(True, tuple(lines), assumes=lemmas_of(found))
+
+    def to_latex(self, certificate: Certificate, outcome: Replay) -> list[str]:
+        """Return the energy, both matrices with their factors, and the rule for every other term."""
+        stated = read_energy(certificate.statement)
+        proof = certificate.proof
+        lines = [
+            *statement_latex(stated),
+            r"For random vectors $X + t\xi$, $\bar\xi = \mathbb{E}\xi$, the second derivative of the part of",
+            r"degree two is $\mathbb{E}\langle\xi - \bar\xi, P(\xi - \bar\xi)\rangle +",
+            r"\langle\bar\xi, (P + S)\bar\xi\rangle$ with",
+        ]
+        for name, title in _TITLES.items():
+            lines += factor_latex(title, proof[name], stated.dimension is None)
+        if proof["terms"]:
+            items = [rf"\item {tex_escape(reason)}" for reason in proof["terms"]]
+            lines += ["The other terms are convex:", r"\begin{itemize}", *items, r"\end{itemize}"]
+        return lines
 
 
 def lemmas_of(found: Decomposition) -> tuple[str, ...]:

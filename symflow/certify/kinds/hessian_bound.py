@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from symflow.certify.certificate import Certificate
+from symflow.certify.convexity_latex import statement_latex
 from symflow.certify.lemmas.curvature import DISPLACEMENT
 from symflow.certify.propositions import stated_proposition
-from symflow.certify.propositions.convexity import CONVEXITY
+from symflow.certify.propositions.convexity import CONVEXITY, read_energy
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.taylor.boxes import Box, HessianOnBoxes, halves
 from symflow.certify.terms import Rejected
+from symflow.derive.tex import tex_escape
 from symflow.errors import InputError
 
 PRECISION = 64  #: bits
@@ -51,6 +53,11 @@ class HessianBound(ProofKind):
             said += f"; {outside} further boxes lie outside"
         line = ReplayedLine("boxes", said, f"series in balls of {PRECISION} bits, elimination", True)
         return Replay(True, (line,), assumes=(DISPLACEMENT,))
+
+    def to_latex(self, certificate: Certificate, outcome: Replay) -> list[str]:
+        """Return the energy and the numbers of boxes."""
+        stated = read_energy(certificate.statement)
+        return [*statement_latex(stated), *(f"{tex_escape(line.statement)}." for line in outcome.lines)]
 
 
 def _follow(matrix: HessianOnBoxes, partition: Any) -> tuple[int, int]:

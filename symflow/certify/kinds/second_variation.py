@@ -25,6 +25,7 @@ from typing import Any
 
 from symflow.algebra.text.syntax import read
 from symflow.certify.certificate import Certificate
+from symflow.certify.convexity_latex import atoms_latex, dirac_latex, statement_latex
 from symflow.certify.lemmas.curvature import COINCIDENT_ATOMS
 from symflow.certify.propositions import propositions
 from symflow.certify.propositions.convexity import (
@@ -35,6 +36,7 @@ from symflow.certify.propositions.convexity import (
     Convexity,
     StatedEnergy,
     number,
+    read_energy,
 )
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.taylor import dirac
@@ -81,6 +83,20 @@ class SecondVariation(ProofKind):
         lines = tuple(part.line for part in seen)
         shown = {line.id: line.statement for line in lines}
         return Replay(True, lines, assumes=assumes, witness=shown)
+
+    def to_latex(self, certificate: Certificate, outcome: Replay) -> list[str]:
+        """Return the energy and every witness."""
+        stated = read_energy(certificate.statement)
+        lines = [*statement_latex(stated), r"\begin{enumerate}"]
+        for witness in certificate.proof["witnesses"]:
+            lines += atoms_latex(witness, stated.modulus) if "points" in witness else _dirac_latex(witness)
+        return [*lines, r"\end{enumerate}"]
+
+
+def _dirac_latex(witness: Mapping[str, Any]) -> list[str]:
+    ratio = dirac.read_ratio(witness["ratio"])
+    below = dirac.value_at_radius(dirac.radial_polynomial(ratio), number(witness["radius"]))
+    return dirac_latex(dirac.read_vector(witness["acceleration"]), ratio, witness["radius"], below)
 
 
 def _claim(certificate: Certificate) -> Convexity:

@@ -45,7 +45,8 @@ FACTS = (
         "Exponentials of positive kernels",
         r"Let $B \succeq 0$. The entrywise product of positive semidefinite matrices is positive "
         r"semidefinite, hence so is $(e^{\langle x_i, Bx_j\rangle})_{ij}$, and "
-        r"$\sum_{ij}a_ia_je^{\langle x_i, Bx_j\rangle}\langle\xi_i, B\xi_j\rangle \ge 0$ for all points $x_i$, vectors $\xi_i$ and numbers $a_i$; the "
+        r"$\sum_{ij}a_ia_je^{\langle x_i, Bx_j\rangle}"
+        r"\langle\xi_i, B\xi_j\rangle \ge 0$ for all points $x_i$, vectors $\xi_i$ and numbers $a_i$; the "
         r"same holds for integrals.",
         ("B ⪰ 0",),
         "Horn, Johnson, Matrix Analysis (2013), Theorem 7.5.3",

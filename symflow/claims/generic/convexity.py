@@ -34,8 +34,8 @@ CLAIMS = (
         quoted=r"The energy is convex along geodesics.",
         holds=r"Decided for $F(\mu) = \tfrac12\iint W\,d\mu\,d\mu + \int U\,d\mu$: proved where "
         r"$\frac{d^2}{dt^2}F \ge \lambda\,|\dot\mu|^2$ along every geodesic, refuted with atoms and "
-        r"velocities for which it is not. A model stands for the energy of softmax attention with the twisted "
-        r"metric, $V = I$ and $A = -I$ where no parameters are given; that one is not convex.",
+        r"velocities for which it is not. A model stands for the energy of softmax attention with the "
+        r"twisted metric, $V = I$ and $A = -I$ where no parameters are given; that one is not convex.",
         hypotheses=r"Rational parameters; the Wasserstein metric on $\mathbb{R}^d$ or on the sphere, its "
         r"restriction to Gaussian laws, or the twisted metric with $A$ symmetric and $AV^{-1}$ symmetric and "
         r"definite. A convex domain for the supports may be given, and a modulus $\lambda$, by default 0.",
