@@ -231,9 +231,9 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "weighted-geodesics": (
         ("weight", "force"),
         (
-            "geodesics of the metric (1/n) Σ G |v|² on tokens, G the mean of {weight} over the tokens y, have "
-            "accelerations c with G ⟨r, c⟩ = the mean over the tokens y of {force} for every tangent r at x, "
-            "velocities p of x and q of y"
+            "geodesics of the metric (1/n) Σ G |v|² on tokens, G the mean of {weight} over the tokens y, "
+            "have accelerations c with G ⟨r, c⟩ = the mean over the tokens y of {force} for every tangent r "
+            "at x, velocities p of x and q of y"
         ),
     ),
     "metric-independence": (

@@ -43,7 +43,7 @@ _STRICT: Mapping[str, Callable[[str, str], Certificate]] = {
 }
 
 
-def _require_stated() -> None:
+def require_stated() -> None:
     """Compare the pair energy of the theorems with that of the model.
 
     Raises
@@ -61,7 +61,7 @@ def _require_stated() -> None:
 def _in_parts(
     claim: str, proofs: Mapping[str, Callable[[str, str], Certificate]], deadline: Deadline
 ) -> Verdict:
-    _require_stated()
+    require_stated()
     parts: dict[str, Certificate] = {}
     for part, prove in proofs.items():
         parts[part] = prove(claim, part)
@@ -78,12 +78,12 @@ def _saddles(*, deadline: Deadline) -> Verdict:
 
 
 def _maximum(*, deadline: Deadline) -> Verdict:
-    _require_stated()
+    require_stated()
     return replayed(prove_consensus_maximum(_MAXIMUM), deadline)
 
 
 def _minimum(*, deadline: Deadline) -> Verdict:
-    _require_stated()
+    require_stated()
     return replayed(prove_uniform_minimum(_MINIMUM), deadline)
 
 

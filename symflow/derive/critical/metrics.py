@@ -141,7 +141,8 @@ def _geodesics(found: MetricIndependence) -> Step:
         title="Geodesics of a weighted metric",
         statement=r"For $\tilde g = \frac1n\sum_iG_i\langle v_i, w_i\rangle$, $G_i = "
         r"\frac1n\sum_jk(x_i,x_j)$, the Euler--Lagrange equations of $\frac1{2n}\sum_iG_i|\dot x_i|^2$ give, "
-        r"up to normal vectors, $G_i\ddot x_i = \frac1n\sum_jr$, and the accelerations differ from those of $\sum_i|\xi_i|^2$ by",
+        r"up to normal vectors, $G_i\ddot x_i = \frac1n\sum_jr$, and the accelerations differ from "
+        r"those of $\sum_i|\xi_i|^2$ by",
         formulas=(
             Formula("k(x,y)", found.kernel),
             Formula("G_iw_i", rf"{project}\tfrac1n\sum_jr(x_i,x_j;\xi_i,\xi_j)"),
