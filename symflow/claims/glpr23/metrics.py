@@ -22,8 +22,8 @@ CLAIMS = (
         title="The Hessian at a critical point does not depend on the metric",
         quoted=r"At a critical point the Hessian of $E_\beta$ does not depend on the Riemannian metric.",
         holds=r"For two Riemannian metrics, second derivatives of $E_\beta$ along geodesics with one "
-        r"velocity differ by $dE_\beta(w)$, $w$ the tangent vector by which their accelerations differ; so at a "
-        r"critical point the Hessian is that of every metric. For $\frac1{n^2}\sum_iZ_i\langle v_i, "
+        r"velocity differ by $dE_\beta(w)$, $w$ the tangent vector by which their accelerations differ; so "
+        r"at a critical point the Hessian is that of every metric. For $\frac1{n^2}\sum_iZ_i\langle v_i, "
         r"v_i\rangle$, $Z_i = \sum_je^{\beta\langle x_i,x_j\rangle}$, it exceeds that of $\sum_i|v_i|^2$ by "
         r"$\sum_i\langle\operatorname{grad}_iE_\beta, w_i\rangle$ with $Z_iw_i = \beta P_{x_i}\sum_j"
         r"e^{\beta\langle x_i,x_j\rangle}\bigl(\frac12(|v_i|^2 + |v_j|^2)x_j - (\langle v_i,x_j\rangle + "
