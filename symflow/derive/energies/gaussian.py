@@ -94,10 +94,16 @@ def _apart(functional: Expr) -> tuple[dict[Any, Any], Expr]:
     return costs, Add(*rest)
 
 
+def exponent_of(value: Any) -> tuple[Any, Any] | None:
+    """Return c and u of a value c·exp(u), None for another one."""
+    exponents, others = sift(Mul.make_args(value), lambda part: isinstance(part, exp), binary=True)
+    return (Mul(*others), exponents[0].args[0]) if len(exponents) == 1 else None
+
+
 def _gradient(value: Any, X: Any, sigma: Any) -> Any:
     """Return the gradient; that of a multiple of one exponential as a multiple of the value."""
-    exponents, others = sift(Mul.make_args(value), lambda part: isinstance(part, exp), binary=True)
-    if len(exponents) == 1 and not any(part.has(X) for part in others):
-        slope = gradient(exponents[0].args[0], X, (sigma,))
-        return slope if slope.is_ZeroMatrix else (VALUE * slope).doit(deep=False)
+    found = exponent_of(value)
+    if found is not None and not found[0].has(X):
+        slope = gradient(found[1], X, (sigma,))
+        return MatAdd(*((VALUE * part).doit(deep=False) for part in MatAdd.make_args(slope))).doit(deep=False)
     return gradient(value, X, (sigma,))
