@@ -102,7 +102,7 @@ def bound_smallest(rows: Sequence[Sequence[Any]], bits: int, cuts: int) -> tuple
 
 
 def _side(rows: Sequence[Sequence[Any]], number: Fraction, bits: int) -> int:
-    """Return 1 where the smallest eigenvalue is above a number, −1 where it is below, 0 where that is open."""
+    """Return 1 where the smallest eigenvalue is above a number, −1 where it is below, 0 where it is open."""
     from flint import arb, fmpq
 
     shift = arb(fmpq(number.numerator, number.denominator))
