@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symflow.derive.gradient_flow.entry import gradient_flow
+from symflow.derive.gradient_flow.entry import gradient_flow, gradient_flows
 from symflow.derive.gradient_flow.structure import GradientFlow, NoGradientFlow
 
-__all__ = ["GradientFlow", "NoGradientFlow", "gradient_flow"]
+__all__ = ["GradientFlow", "NoGradientFlow", "gradient_flow", "gradient_flows"]

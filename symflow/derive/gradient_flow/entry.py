@@ -28,6 +28,7 @@ from symflow.derive.gradient_flow.witness import find_witness
 from symflow.errors import InputError, Undecided
 from symflow.models.attention.model import AttentionModel
 from symflow.models.energies.model import EnergyModel
+from symflow.models.energies.registry import energy_models
 from symflow.models.energies.statement import EnergyStatement
 from symflow.models.statement import Statement
 
@@ -94,7 +95,7 @@ def gradient_flow(
     if not isinstance(energy, EnergyModel):
         raise InputError(f"energy must be an energy such as Interaction(1.0), got {energy!r}")
     statement, stated = model.statement(_product(model, given)), energy.statement()
-    found = averages(statement, stated)
+    found = averages(statement, stated, model.scale)
     candidates = list(joins(found))
     if candidates and params is None:
         joined = candidates[0]
@@ -117,6 +118,35 @@ def gradient_flow(
             "law of a few atoms that excludes every metric"
         )
     return refutation(model, statement, stated, found, witness, values.values)
+
+
+def gradient_flows(model: AttentionModel, given: Iterable[str] | None = None) -> tuple[GradientFlow, ...]:
+    """Return the structures of a model for the shipped energies, each with its conditions.
+
+    Parameters
+    ----------
+    model, given
+        As for :func:`gradient_flow`; for a model of another kind there are none.
+
+    Examples
+    --------
+    >>> from symflow.models.attention.softmax import Softmax
+    >>> gradient_flows(Softmax())
+    (GradientFlow(softmax-A of exponential: M = A*V**(-1), needs A = A.T),)
+    """
+    statement = model.statement(_product(model, given))
+    found = []
+    for kind in energy_models().values():
+        stated = kind().statement()
+        try:
+            both = averages(statement, stated, model.scale)
+        except InputError:  # the message would say why the two do not go together
+            continue
+        joined = next(joins(both), None)
+        if joined is not None:
+            sign = sign_of(joined.metric)
+            found.append(_structure(model, statement, stated, both, joined, sign))
+    return tuple(found)
 
 
 def _structure(

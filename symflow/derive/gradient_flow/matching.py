@@ -93,8 +93,8 @@ class Joined:
         return _symmetric(self.equations)
 
 
-def averages(statement: Statement, energy: EnergyStatement) -> Averages:
-    """Return both integrands, the energy in the parameters of the model.
+def averages(statement: Statement, energy: EnergyStatement, scale: Any) -> Averages:
+    """Return both integrands, the energy in the parameters of the model; ``scale`` is that of the score.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def averages(statement: Statement, energy: EnergyStatement) -> Averages:
             "is searched for others; for the self-transport cost see the claim CACP25/sinkhorn-bures-flow"
         )
     head = _only_head(statement)
-    table = parameters_of_energy(statement, energy)
+    table = parameters_of_energy(statement, energy, scale)
     x, y = statement.x, statement.y
     tokens = {energy.x: x, energy.y: y}
     pair, potential = (_plain(e.xreplace(table).xreplace(tokens)) for e in (energy.pair, energy.potential))
@@ -145,7 +145,7 @@ def _only_head(statement: Statement) -> Any:
     return head
 
 
-def parameters_of_energy(statement: Statement, energy: EnergyStatement) -> dict[Any, Any]:
+def parameters_of_energy(statement: Statement, energy: EnergyStatement, scale: Any) -> dict[Any, Any]:
     """Return what the symbols of the energy are in the model: same names are the same matrices.
 
     ``beta`` is the scale of the score. An energy without it has its exponent scaled, in Q; where A stands for
@@ -153,7 +153,6 @@ def parameters_of_energy(statement: Statement, energy: EnergyStatement) -> dict[
     """
     own = {symbol.name: symbol for symbol in statement.parameters}
     named = {symbol.name: symbol for symbol in energy.parameters}
-    factor = scale_of(statement)
     table = {symbol: own[name] for name, symbol in named.items() if name in own}
     if {"Q", "K"} <= set(named):
         Q, K = named["Q"], named["K"]
@@ -161,16 +160,10 @@ def parameters_of_energy(statement: Statement, energy: EnergyStatement) -> dict[
             _require_product(energy, Q, K)
         one = Identity(dimension("d"))
         query, key = own.get("A", own.get("Q", one)), own.get("K", one)
-        table |= {Q: query if "beta" in named else _scaled(factor, query), K: key}
+        table |= {Q: query if "beta" in named else _scaled(scale, query), K: key}
     if "beta" in named:
-        table[named["beta"]] = factor
+        table[named["beta"]] = scale
     return table
-
-
-def scale_of(statement: Statement) -> Any:
-    """Return the constant factor of the score."""
-    score = statement.head.score
-    return score.as_independent(statement.x, statement.y, as_Add=False)[0]
 
 
 def _require_product(energy: EnergyStatement, Q: Any, K: Any) -> None:

@@ -14,6 +14,7 @@ from symflow.integrate.solve import solve
 from symflow.verify.subject import Array, relative
 from symflow.verify.systems.clouds import Cloud, edges, random_cloud, turned
 from symflow.verify.systems.definition import reference
+from symflow.verify.systems.dissipation import dissipation, structures
 from symflow.verify.systems.system import System, velocity
 from symflow.verify.table import Row
 
@@ -127,8 +128,12 @@ WITNESSES: tuple[Witness, ...] = (
 
 
 def applicable(system: System) -> tuple[Witness, ...]:
-    """Return the witnesses of a system: threads share work in the compiled kernel only."""
-    return WITNESSES if system.compiled.backend == "compiled" else WITNESSES[:-1]
+    """Return the witnesses of a system.
+
+    Threads share work in the compiled kernel only, and only a gradient flow dissipates.
+    """
+    found = WITNESSES if system.compiled.backend == "compiled" else WITNESSES[:-1]
+    return (*found, dissipation) if structures(system) else found
 
 
 def _small(system: System, seed: int) -> Iterator[Cloud]:
