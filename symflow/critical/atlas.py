@@ -116,8 +116,8 @@ class Atlas:
     converged : int
         How many of them led to a critical point.
     complete : bool or None
-        Whether there are no others; None where that is not known. On the circle :func:`symflow.check` with
-        ``"critical-points"`` proves it.
+        Whether there are no others; None where that is not known. It is proved for few tokens on the circle;
+        :func:`symflow.check` of ``"critical-points"`` gives the certificate.
     """
 
     energy: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from symflow.checking import Array
@@ -10,8 +12,9 @@ from symflow.codegen.hessians import HessianKernel
 _GRID = 4096
 #: Half widths of boxes that are tried, in turns.
 _REACHES = np.geomspace(0.12, 1e-3, 60)
-#: Gaps below this share of a turn are zero: the tokens share a position.
-_CLOSED = 1e-9
+#: Gaps this close to simple fractions of a turn are these, in a configuration of such gaps alone.
+_CLOSE = 1e-7
+_SIMPLE = 24
 
 
 def gaps_of(x: Array) -> Array:
@@ -24,10 +27,17 @@ def gaps_of(x: Array) -> Array:
     """
     turns = np.sort(np.arctan2(x[:, 1], x[:, 0]) / (2.0 * np.pi) % 1.0)
     gaps = np.diff(np.append(turns, turns[0] + 1.0))
-    gaps[gaps < _CLOSED] = 0.0
-    gaps /= gaps.sum()
+    gaps = _symmetric(gaps / gaps.sum())
     images = [np.roll(row, shift) for row in (gaps, gaps[::-1]) for shift in range(len(gaps))]
     return max(images, key=lambda row: np.round(row[::-1], 7).tolist())
+
+
+def _symmetric(gaps: Array) -> Array:
+    """Return gaps without the rounding that a soft direction amplifies: zeros, and simple fractions."""
+    gaps = np.where(gaps < _CLOSE, 0.0, gaps)
+    simple = [Fraction(gap).limit_denominator(_SIMPLE) for gap in gaps.tolist()]
+    rounded = np.array([float(gap) for gap in simple])
+    return rounded if sum(simple) == 1 and np.abs(rounded - gaps).max() < _CLOSE else gaps
 
 
 def stiffness(kernel: HessianKernel) -> Array:

@@ -8,22 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from symflow.certify.recheck import replay
 from symflow.certify.sphere.enclosed import Neighbourhood
 from symflow.certify.sphere.energy import TokenEnergy
 from symflow.certify.terms import Rejected
 from symflow.checking import Array
 from symflow.codegen.hessians import HessianKernel, compile_hessian
 from symflow.critical.atlas import CERTIFIED, DEGENERATE, OPEN, Atlas, CriticalPoint
+from symflow.critical.complete import CONSENSUS, circle_certificate
 from symflow.critical.search import draw, newton
 from symflow.critical.shapes import SAME, invariants, shape_of
 from symflow.energies import Energy
 from symflow.errors import InputError
 
 #: Eigenvalues below this share of the largest count as zero; those that are not are certified.
-_FLAT = 1e-6
+_FLAT = 1e-10
 _RADII = (1e-9, 1e-7)
 _PRECISION = 128
 MAX_SIZE = 60
+#: Number of tokens up to which all configurations on the circle are covered in a second.
+_COVERED = 6
 
 
 def critical_points(
@@ -58,7 +62,8 @@ def critical_points(
     Returns
     -------
     Atlas
-        One point for each class under permutations, and rotations where the energy is invariant.
+        One point for each class under permutations, and rotations where the energy is invariant. For at most
+        six tokens on the circle it says whether others are excluded.
 
     Raises
     ------
@@ -71,8 +76,8 @@ def critical_points(
     >>> atlas = critical_points(Interaction(1.0), 3, 2, starts=60, backend="numpy")
     >>> [(point.name, point.kind) for point in atlas]
     [('consensus', 'maximum'), ('2 + 1 antipodal', 'saddle'), ('regular 3-gon', 'minimum')]
-    >>> all(point.certified for point in atlas)
-    True
+    >>> all(point.certified for point in atlas), atlas.complete
+    (True, True)
     """
     _refuse(energy, n, d, starts)
     definition, kernel = definition_of(energy), compile_hessian(energy, "sphere", backend)
@@ -82,7 +87,18 @@ def critical_points(
     if certify:
         points = [_certified(definition, point) for point in points]
     points.sort(key=lambda point: (-point.energy, point.name))
-    return Atlas(energy.describe, n, d, tuple(points), starts, len(found))
+    atlas = Atlas(energy.describe, n, d, tuple(points), starts, len(found))
+    if certify and d == 2 and n <= _COVERED and invariant and _is_complete(energy, atlas):
+        return replace(atlas, complete=True)
+    return atlas
+
+
+def _is_complete(energy: Energy, atlas: Atlas) -> bool:
+    """Whether the replay of a list of critical points on the circle excludes any other."""
+    if not all(point.certified for point in atlas) or CONSENSUS not in {point.name for point in atlas}:
+        return False
+    certificate = circle_certificate(energy, atlas)
+    return certificate.status == "proved" and replay(certificate).accepted
 
 
 def definition_of(energy: Energy) -> TokenEnergy:

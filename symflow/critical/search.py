@@ -13,7 +13,7 @@ _TOLERANCE = 1e-11
 #: Length of a step, over all tokens.
 _LONGEST = 0.5
 #: Damping below which an eigenvalue that vanishes along rotations would be divided by.
-_LEAST = 1e-9
+_LEAST = 1e-12
 
 
 def draw(count: int, n: int, d: int, rng: np.random.Generator) -> Array:
@@ -61,8 +61,8 @@ def nearest(kernel: HessianKernel, x: Array) -> Array:
 
 
 def _polished(kernel: HessianKernel, x: Array) -> Array:
-    """Return points after two steps without damping, which leave nothing but rounding."""
-    for _ in range(2 if len(x) else 0):
+    """Return points after a few steps without damping, which leave nothing but rounding."""
+    for _ in range(4 if len(x) else 0):
         x = _moved(x, kernel.newton(x), np.full(len(x), _LEAST))
     return x
 

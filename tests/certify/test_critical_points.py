@@ -173,3 +173,11 @@ def test_the_cover_names_what_it_cannot_exclude(table):
 def test_a_profile_is_a_function_of_the_cosine_alone(pair):
     with pytest.raises(Rejected):
         Profile(pair, {"A": Fraction(1)})
+
+
+@pytest.mark.parametrize(("beta", "n", "orbits"), [(1, 5, 7), (10, 4, 5), (Fraction(1, 2), 5, 7), (1, 6, 12)])
+def test_complete_lists_for_other_sizes(beta, n, orbits):
+    """At β = 10 the softest and stiffest directions differ by a factor of 10⁸."""
+    verdict = check("critical-points", beta, n)
+    assert verdict.status == "proved"
+    assert len(verdict.certificate.statement["points"]) == orbits

@@ -25,6 +25,7 @@ def test_the_known_orbits_on_the_circle_are_found_and_certified(n, orbits):
     assert all(point.certified and point.flat == 0 and point.rotations == 1 for point in atlas)
     assert [point.name for point in atlas if point.is_maximum] == ["consensus"]
     assert atlas[-1].name == f"regular {n}-gon"
+    assert atlas.complete
 
 
 def test_spectra_are_those_of_the_formulas():
@@ -44,6 +45,13 @@ def test_spectra_are_those_of_the_formulas():
         assert np.abs(found - value).min() < 1e-9
     assert by_name["regular 4-gon"].kind == "saddle"  # a minimum on the circle, not on the sphere
     assert by_name["simplex"].kind == "minimum"
+
+
+def test_few_starts_leave_an_atlas_that_is_not_called_complete():
+    atlas = search(Interaction(1.0), 5, 2, starts=8)
+    assert len(atlas) < 7
+    assert atlas.complete is None
+    assert str(atlas).endswith("others are not excluded")
 
 
 def test_an_energy_to_be_minimised_has_the_kinds_exchanged():

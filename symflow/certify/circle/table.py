@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BITS = 40  #: of the largest bound; sums of at most 2¹⁰ of them stay exact
+_SMALLEST, _LARGEST = 1e-200, 1e200
 _SLACK = 2  #: units, more than what rounding to doubles can move a number below 2⁴⁵
 
 
@@ -125,4 +126,7 @@ def _magnitude(balls: Any) -> int:
     """Return e with every |ball| < 2^e."""
     import math
 
-    return math.frexp(max(float(abs(ball.mid())) + float(ball.rad()) for ball in balls))[1] + 1
+    largest = max(float(abs(ball.mid())) + float(ball.rad()) for ball in balls)
+    if not _SMALLEST < largest < _LARGEST:
+        raise Rejected("the interaction is too strong or too weak for doubles")
+    return math.frexp(largest)[1] + 1

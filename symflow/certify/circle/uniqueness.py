@@ -15,7 +15,7 @@ from symflow.certify.circle.table import Table
 from symflow.certify.terms import Rejected
 
 UNIT = 1 << 56  #: gaps of a centre are whole numbers of these parts of a turn
-_RADIUS = 36  #: the zero lies within 2⁻³⁶ turns of the centre
+_RADII = (36, 44, 50)  #: the zero lies within 2⁻³⁶ turns of the centre, or a smaller distance
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,17 @@ class _Chart:
 
     def existence(self) -> Any:
         """Show by Krawczyk's operator that a zero is near; return the Hessian there in balls, as rows."""
+        for bits in _RADII:
+            hessian = self._contraction(bits)
+            if hessian is not None:
+                return hessian.tolist()
+        raise Rejected(f"no critical point is shown to be near {shown(self._gaps)}")
+
+    def _contraction(self, bits: int) -> Any:
+        """Return the Hessian within 2⁻ᵇⁱᵗˢ turns if Krawczyk's operator maps half of that into itself."""
         from flint import arb, arb_mat
 
-        radius = arb(2) ** -_RADIUS
+        radius = arb(2) ** -bits
         ball = arb(0, 1) * radius
         hessian = self._jacobian(
             {(i, j): self._profile.torque(self._angle(i, j) + ball)[1] for i, j in self._pairs}
@@ -109,8 +117,8 @@ class _Chart:
             spread = sum((rest[i, j].abs_upper() for j in range(self._size - 1)), arb(0))
             # angles within half the radius have differences within the radius
             if not moved[i, 0].abs_upper() + spread * radius / 2 < radius / 2:
-                raise Rejected(f"no critical point is shown to be near {shown(self._gaps)}")
-        return hessian.tolist()
+                return None
+        return hessian
 
     def _jacobian(self, slopes: Mapping[tuple[int, int], Any]) -> Any:
         """Return the derivative of the torques on tokens 2 to n with respect to their angles, in turns/2π."""

@@ -91,8 +91,8 @@ class StrictSaddle(Proposition):
         )
         return (
             f"{n} tokens on the unit sphere of dimension {d - 1}, energy {' + '.join(parts)}{values}, to be "
-            f"{statement['sense']}d; read as: {where} a critical point with a direction of second-order {kind}; "
-            f"tokens {_placed(stated.points)}"
+            f"{statement['sense']}d; read as: {where} a critical point with a direction of second-order "
+            f"{kind}; tokens {_placed(stated.points)}"
         )
 
 

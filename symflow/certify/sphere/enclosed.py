@@ -85,7 +85,7 @@ class Neighbourhood:
         from flint import arb
 
         width = len(self._points[0]) - 1
-        reach = self._radius / (2 * _ball(Fraction(width * self._dimension)).sqrt())  # |Us| is at most r/2
+        reach = self._radius / (5 * _ball(Fraction(width * self._dimension)).sqrt())  # |Us| is at most r/5
         box = self._box(reach)
         centre, hessian = self._gradient(self._box(arb(0))), self._second(box)
         inverse = _inverse(hessian)
@@ -182,7 +182,7 @@ class Neighbourhood:
             first = [frame[c, k] if index == i else nought for c in range(len(u))]
             second = [frame[c, l] if index == j else nought for c in range(len(u))]
             placed.append(self._normalised(u, first, second))
-        return self._energy.touching(placed, frozenset((i, j)))
+        return self._energy.terms_with(placed, frozenset((i, j)))
 
     def _normalised(self, u: Sequence[Any], first: Sequence[Any], second: Sequence[Any]) -> Token:
         series = self._series

@@ -62,8 +62,8 @@ class Evaluated:
     count: int
     size: int
 
-    def touching(self, tokens: Sequence[Token], moved: frozenset[int]) -> Hyperdual:
-        """Return the terms of the energy that have a token of ``moved``; the others have no derivative."""
+    def terms_with(self, tokens: Sequence[Token], moved: frozenset[int] = frozenset()) -> Hyperdual:
+        """Return the terms that contain every token of ``moved``: only these have its mixed derivative."""
         terms = []
         if self.pair is not None:
             weight = Fraction(1, 2 * self.count**2)
@@ -71,11 +71,13 @@ class Evaluated:
                 self._term(self.pair, (tokens[i], tokens[j]), weight)
                 for i in range(self.count)
                 for j in range(self.count)
-                if i in moved or j in moved
+                if moved <= {i, j}
             ]
         if self.potential is not None:
             weight = Fraction(1, self.count)
-            terms += [self._term(self.potential, (tokens[i],), weight) for i in sorted(moved)]
+            terms += [
+                self._term(self.potential, (tokens[i],), weight) for i in range(self.count) if moved <= {i}
+            ]
         return reduce(add, terms, self.series.number(Fraction(0)))
 
     def _term(self, tree: Node, tokens: Sequence[Token], weight: Fraction) -> Hyperdual:

@@ -86,7 +86,7 @@ class ExactPoint:
         tokens = [
             self._token(point, vector, vector) for point, vector in zip(self._points, direction, strict=True)
         ]
-        return self._energy.touching(tokens, frozenset(range(len(tokens)))).mixed
+        return self._energy.terms_with(tokens).mixed
 
     def _mixed(self, i: int, first: Vector, j: int, second: Vector) -> Hyperdual:
         still = [Fraction(0)] * len(first)
@@ -94,7 +94,7 @@ class ExactPoint:
             self._token(point, first if k == i else still, second if k == j else still)
             for k, point in enumerate(self._points)
         ]
-        return self._energy.touching(tokens, frozenset((i, j)))
+        return self._energy.terms_with(tokens, frozenset((i, j)))
 
     def _token(self, point: Vector, first: Vector, second: Vector) -> tuple[Hyperdual, ...]:
         bend = -inner(first, second)

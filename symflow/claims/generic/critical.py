@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from symflow.certify.propositions.circle import MAX_TOKENS
 from symflow.certify.propositions.saddle import SENSES
-from symflow.certify.search.circle import FoundPoint, list_critical_points
 from symflow.certify.search.saddle import strict_saddle
 from symflow.certify.sphere.exact import ExactPoint
 from symflow.certify.terms import Rejected
@@ -20,14 +19,13 @@ from symflow.errors import InputError
 if TYPE_CHECKING:
     from symflow.certify.certificate import Certificate
     from symflow.checking import Array
-    from symflow.critical import Atlas
     from symflow.energies import Energy
 
 SADDLE, ALL = "saddle", "critical-points"
 #: How many starts, and into how many parts a turn is divided: what is tried in turn.
 _EFFORTS = ((300, 1 << 11), (2000, 1 << 13))
-#: Eigenvalues below this share of the largest belong to rotations.
-_FLAT = 1e-6
+#: Gradients, and eigenvalues, below these shares of the largest eigenvalue count as zero in the search.
+_SLOPE, _FLAT = 1e-6, 1e-10
 #: A critical point further than this from given floats is another one.
 _FAR = 1e-4
 _LEAST_RADIUS = Fraction(1, 10**10)
@@ -141,9 +139,9 @@ def _approximate(energy: Energy, points: Any, sense: str) -> Certificate | str:
     distance = float(np.linalg.norm(moved - x, axis=1).max())
     here = kernel.newton(moved)
     slope, values = np.linalg.norm(here.slopes), np.linalg.eigvalsh(here.matrix[0])
-    limit = _FLAT * np.abs(values).max()
-    critical = distance < _FAR and slope < limit
-    wanted = (values * SENSES[sense] > limit).any()
+    largest = np.abs(values).max()
+    critical = distance < _FAR and slope < _SLOPE * largest
+    wanted = (values * SENSES[sense] > _FLAT * largest).any()
     radius = Fraction(_rounded_up(4.0 * distance)) if critical else Fraction(_FAR).limit_denominator(10**6)
     rows = [[Fraction(c) for c in row] for row in x.tolist()]
     given = (energy.model.pair, energy.model.potential), energy.exact(), rows, sense
@@ -163,6 +161,7 @@ def _rounded_up(distance: float) -> Fraction:
 
 def _all(energy: Any, tokens: Any, *, deadline: Deadline) -> Verdict:
     from symflow.critical import critical_points
+    from symflow.critical.complete import circle_certificate
     from symflow.critical.entry import definition_of
 
     energy = _energy(energy)
@@ -174,40 +173,13 @@ def _all(energy: Any, tokens: Any, *, deadline: Deadline) -> Verdict:
     for starts, parts in _EFFORTS:
         deadline.check()
         atlas = critical_points(energy, tokens, 2, starts=starts, certify=False, backend="numpy")
-        found = _found(energy, atlas)
-        verdict = replayed(_list(energy, found, parts), deadline)
+        try:
+            verdict = replayed(circle_certificate(energy, atlas, parts), deadline)
+        except InputError as error:  # consensus was not found, or the statement has no such certificate
+            verdict = undecided(ALL, str(error), ALL)
         if verdict.status != "undecided":
             break
     return verdict
-
-
-def _found(energy: Energy, atlas: Atlas) -> list[FoundPoint]:
-    """Return the points of an atlas by their gaps, consensus first."""
-    from symflow.codegen.hessians import compile_hessian
-    from symflow.critical.circle import gaps_of, reach, stiffness
-
-    slopes = stiffness(compile_hessian(energy, "sphere", backend="numpy"))
-    points = sorted(atlas, key=lambda point: point.name != "consensus")
-    found = []
-    for point in points:
-        gaps: Array = gaps_of(point.x)
-        largest = max(map(abs, point.eigenvalues))
-        values = tuple(value for value in point.eigenvalues if abs(value) > _FLAT * largest)
-        found.append(FoundPoint(tuple(gaps.tolist()), values, reach(gaps, slopes)))
-    return found
-
-
-def _list(energy: Energy, found: list[FoundPoint], parts: int) -> Certificate:
-    """Return the list as complete, or with a second stable point."""
-    signs = [_counts(point) for point in found]
-    stable = [point for point, counts in zip(found[1:], signs[1:], strict=True) if counts == signs[0]]
-    points = [found[0], stable[0]] if stable else found
-    return list_critical_points(energy.model.pair, energy.exact(), points, complete=not stable, parts=parts)
-
-
-def _counts(point: FoundPoint) -> tuple[int, int]:
-    up = sum(value > 0 for value in point.eigenvalues)
-    return up, len(point.eigenvalues) - up
 
 
 # ------------------------------------------------------------------------------------- from a spec file
@@ -247,11 +219,11 @@ CLAIMS = (
         id=ALL,
         title="Critical points on the circle",
         quoted=r"On the circle consensus is the only stable critical point of the interaction energy.",
-        holds=r"For the given energy of pairs, strictly monotone in $\langle x, y\rangle$, and number of tokens: "
-        r"a list of all critical points in $(S^1)^n$ up to rotations, reflections and permutations, each "
-        r"isolated modulo rotations, with the numbers of directions in which the energy increases and "
-        r"decreases; only consensus has the numbers of consensus. Refuted by another strict local extremum of "
-        r"that kind, modulo rotations.",
+        holds=r"For the given energy of pairs, strictly monotone in $\langle x, y\rangle$, and number of "
+        r"tokens: a list of all critical points in $(S^1)^n$ up to rotations, reflections and permutations, "
+        r"each isolated modulo rotations, with the numbers of directions in which the energy increases and "
+        r"decreases; only consensus has the numbers of consensus. Refuted by another strict local extremum "
+        r"of that kind, modulo rotations.",
         hypotheses=r"$W(x, y) = w(\langle x, y\rangle)$ with $w' \ne 0$ on $[-1, 1]$; $2 \le n \le 8$.",
         method=ALL,
         documented="proved",
