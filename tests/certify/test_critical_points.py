@@ -181,3 +181,32 @@ def test_complete_lists_for_other_sizes(beta, n, orbits):
     verdict = check("critical-points", beta, n)
     assert verdict.status == "proved"
     assert len(verdict.certificate.statement["points"]) == orbits
+
+
+def test_no_box_with_a_critical_point_is_excluded(record, table):
+    """Boxes of random width around each point of the list, in the order that the subdivision uses."""
+    from symflow.certify.circle.cover import _crossings, _may_vanish, _ordered
+
+    rng = np.random.default_rng(8)
+    signs = _crossings(4)
+    for point in record["proof"]["points"]:
+        gaps = np.array(point["gaps"]) / UNIT * table.parts
+        gaps = np.roll(gaps, len(gaps) - 1 - int(gaps.argmax()))
+        gaps = gaps if gaps[0] <= gaps[-2] else np.append(gaps[:-1][::-1], gaps[-1])
+        down, up = (rng.integers(1, 300, size=(50, 3)) for _ in range(2))
+        low = np.maximum(np.floor(gaps[:-1]).astype(np.int64) - down, 0)
+        high = np.ceil(gaps[:-1]).astype(np.int64) + up
+        first, last = _ordered(low, high, table.parts)
+        assert len(first) == 50
+        assert ((first <= gaps + 1e-9) & (gaps - 1e-9 <= last)).all()
+        assert _may_vanish(first, last, table, signs).all()
+
+
+def test_a_random_small_box_with_a_gradient_is_excluded(table):
+    """Three tokens, a box of one part: the bounds are tight enough where the torque on a token is large."""
+    from symflow.certify.circle.cover import _crossings, _may_vanish, _ordered
+
+    low = np.array([[200, 330]])
+    first, last = _ordered(low, low + 1, table.parts)
+    assert len(first) == 1
+    assert not _may_vanish(first, last, table, _crossings(3)).any()

@@ -88,7 +88,8 @@ def _saddle(stated: StatedTokens, direction: Sequence[Sequence[Any]], lines: lis
     value = point.second(direction)
     if sign(value) != stated.sign:
         raise Rejected(f"the second derivative along the direction is {value}")
-    said = f"the second derivative along the direction is {value}"
+    shown = "; ".join("(" + ", ".join(map(str, vector)) + ")" for vector in direction)
+    said = f"the second derivative along {shown} is {value}"
     lines.append(ReplayedLine("direction", said, f"exact, about {float(value):.6g}", True))
 
 

@@ -60,7 +60,7 @@ class StrictSaddle(Proposition):
         """
         if not isinstance(statement, Mapping) or set(statement) != _KEYS:
             raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
-        if statement["sense"] not in SENSES:
+        if not isinstance(statement["sense"], str) or statement["sense"] not in SENSES:
             raise CertificateError(f"statement: 'sense' must be {' or '.join(SENSES)}")
         texts = [statement["pair"], statement["potential"]]
         if not all(isinstance(text, str) and len(text) <= MAX_TEXT for text in texts) or not any(texts):
