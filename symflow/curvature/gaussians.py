@@ -113,7 +113,7 @@ class Evaluator:
         if inertia(excess).negative < size:
             raise InputError(
                 "cov is outside the domain of energy and metric: they are finite where the largest eigenvalue "
-                f"of cov·C is less than 1 with C = {curvature} (Σ ≺ I for exp(±⟨x, y⟩)); give a smaller cov"
+                f"of cov·C is less than 1 with C = {curvature} (Σ ≺ I for exp(±⟨x, y⟩))"
             )
 
     def _tilted(self, law: TiltedPair) -> tuple[Any, Values]:

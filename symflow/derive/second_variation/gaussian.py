@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sympy import Add, Expr, MatrixSymbol, Mul, Rational, S, Trace, exp
+from sympy import Add, Expr, Identity, Inverse, MatrixSymbol, Mul, Rational, S, Trace, exp
 
 from symflow.algebra.affine import affine_parts
+from symflow.algebra.assembly import product, total
+from symflow.algebra.determinant import LogDet
 from symflow.algebra.gaussian import log_normaliser, tilted_covariance, tilted_mean
 from symflow.algebra.moments import expectation
-from symflow.algebra.quadratic import quadratic_form
+from symflow.algebra.quadratic import QuadraticForm, quadratic_form
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.variation import gateaux, gradient
 from symflow.algebra.words import normal_form
@@ -86,15 +88,32 @@ def tilted_pair(score: Expr, x: MatrixSymbol, y: MatrixSymbol, symmetric: tuple[
     marginal = log_normaliser(form, ALPHA, SIGMA, x) + form.rest
     other = vector("z", _D)  # the outer score has no query
     outer = quadratic_form(marginal, other, x, (*symmetric, SIGMA))
+    mass, mean, cov = _tilted(outer)
     return TiltedPair(
-        log_mass=log_normaliser(outer, ALPHA, SIGMA, other) + outer.rest,
+        log_mass=mass,
         inner_mean=shift,
         inner_slope=slope,
         inner_cov=tilted_covariance(form, SIGMA),
-        outer_mean=tilted_mean(outer, ALPHA, SIGMA, other),
-        outer_cov=tilted_covariance(outer, SIGMA),
+        outer_mean=mean,
+        outer_cov=cov,
         curvatures=(form.C, outer.C),
     )
+
+
+def _tilted(form: QuadraticForm) -> tuple[Expr, Any, Any]:
+    """Return log-mass, mean and covariance of the tilt of N(α, Σ) by ½xᵀCx + cᵀx + r, as the lemma has them.
+
+    C may hold inverses of the first tilt, beyond what the normal form decides; the steps check the result.
+    """
+    size = Identity(_D)
+    slope = total(form.c, product(form.C, ALPHA))
+    flat = form.C.is_ZeroMatrix
+    resolvent = size if flat else Inverse(size - SIGMA * form.C)
+    cov = product(resolvent, SIGMA)
+    mean = total(ALPHA, product(cov, slope))
+    mass = form.rest + Trace(form.c.T * ALPHA) + Trace(ALPHA.T * form.C * ALPHA) / 2
+    mass += Trace(slope.T * cov * slope) / 2 - (0 if flat else LogDet(size - SIGMA * form.C) / 2)
+    return mass.doit(), mean, cov
 
 
 def averaged(integrand: Expr, x: MatrixSymbol, y: MatrixSymbol, symmetric: tuple[Any, ...] = ()) -> Averaged:
