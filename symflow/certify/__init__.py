@@ -15,7 +15,7 @@
 from symflow.certify.certificate import Certificate
 from symflow.certify.lemmas import LEMMAS, Lemma
 from symflow.certify.measurement import Criterion, Estimate, Measurement
-from symflow.certify.recheck import Replay, kinds, replay
+from symflow.certify.recheck import Replay, proof_kinds, replay
 from symflow.certify.verdict import Verdict
 
 __all__ = [
@@ -27,6 +27,6 @@ __all__ = [
     "Measurement",
     "Replay",
     "Verdict",
-    "kinds",
+    "proof_kinds",
     "replay",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from symflow.certify.lemmas import LEMMAS
-from symflow.certify.recheck import kinds, replay
+from symflow.certify.recheck import proof_kinds, replay
 from symflow.derive.tex import tex_escape
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ def _witness(witness: Any) -> list[str]:
 def _certified(certificate: Certificate) -> list[str]:
     """Return the proof object, replayed, or why it proves nothing."""
     head = rf"Certificate of the kind \texttt{{{tex_escape(certificate.kind)}}}"
-    if certificate.kind not in kinds():
+    if certificate.kind not in proof_kinds():
         return [rf"{head}, which is not known; the verdict does not replay."]
     outcome = replay(certificate)
     if not outcome.accepted:
         return [rf"{head}; the verdict does not replay: {tex_escape(outcome.reason)}."]
-    return [f"{head}, replayed:", *kinds()[certificate.kind].to_latex(certificate, outcome)]
+    return [f"{head}, replayed:", *proof_kinds()[certificate.kind].to_latex(certificate, outcome)]
 
 
 def _measured(measurement: Measurement) -> list[str]:

@@ -92,12 +92,12 @@ class ProofKind(ABC):
 
 
 @functools.cache
-def kinds() -> dict[str, ProofKind]:
+def proof_kinds() -> dict[str, ProofKind]:
     """Return every kind of proof object by name.
 
     Examples
     --------
-    >>> "identity-chain" in kinds()
+    >>> "identity-chain" in proof_kinds()
     True
     """
     package = importlib.import_module("symflow.certify.kinds")
@@ -133,9 +133,9 @@ def replay(certificate: Certificate | Mapping[str, Any] | str | Path) -> Replay:
         certificate = Certificate.load(certificate)
     elif not isinstance(certificate, Certificate):
         certificate = Certificate.from_record(certificate)
-    if certificate.kind not in kinds():
-        raise CertificateError(f"kind {certificate.kind!r} is unknown; known are {', '.join(kinds())}")
-    outcome = kinds()[certificate.kind].replay(certificate)
+    if certificate.kind not in proof_kinds():
+        raise CertificateError(f"kind {certificate.kind!r} is unknown; known are {', '.join(proof_kinds())}")
+    outcome = proof_kinds()[certificate.kind].replay(certificate)
     if outcome.accepted and outcome.assumes != certificate.assumes:
         stated, used = (", ".join(names) or "none" for names in (certificate.assumes, outcome.assumes))
         return Replay(False, outcome.lines, f"the proof assumes {used}, but the certificate states {stated}")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from symflow.certify import LEMMAS, Certificate, kinds, replay
+from symflow.certify import LEMMAS, Certificate, proof_kinds, replay
 from symflow.certify.propositions import propositions
 from symflow.claims import check
 from symflow.errors import CertificateError
@@ -90,7 +90,7 @@ def test_an_unreadable_file_is_named(tmp_path):
 
 
 def test_every_kind_and_proposition_is_found_by_scanning():
-    assert {"identity-chain", "cases"} <= set(kinds())
+    assert {"identity-chain", "cases"} <= set(proof_kinds())
     assert {"gaussian-preservation", "CACP25/gaussian-softmax", "CACP25/gaussian-l2"} <= set(propositions())
 
 
