@@ -58,6 +58,13 @@ KNOWN = {  # matrix, kind, box, verdict
         {"beta": (0, "2000001/1000000")},
         "refuted",
     ),
+    "a kernel for all": (
+        [["a*exp(b)", "-exp(b)*a"], ["-a*exp(b)", "a*exp(b)"]],
+        PSD,
+        {"a": (1, 2), "b": (0, 1)},
+        "proved",
+    ),
+    "a kernel for none": ([["a", "-a"], ["-a", "a - b"]], PSD, {"a": (1, 2), "b": (0, 1)}, "refuted"),
     "two parameters": ([["3 + a*b", "b"], ["b", "a"]], PD, {"a": (1, 2), "b": (-1, 1)}, "proved"),
     "functions without exact value": (
         [["1", "2*cos(a)"], ["2*cos(a)", "sqrt(2)"]],
@@ -145,9 +152,16 @@ def test_a_symbolic_hessian_ends_in_time():  # S026
     for i in range(4):
         lifted[i][i] += " + 2*exp(beta)*(1 + beta)"
     assert check("definiteness", lifted, kind=PD, box=box).status == "proved"
-    plane = [row[:2] + ["0", "0"] for row in _hessian("-")[:2]] + [["0", "0", "1", "0"], ["0", "0", "0", "1"]]
+    rest = [["0", "0", "1", "0"], ["0", "0", "0", "1"]]
+    plane = [row[:2] + ["0", "0"] for row in _hessian("-")[:2]] + rest
     narrow = {"beta": (F(1, 2), F(3, 4)), "t": (F(1, 10), F(1, 2))}
-    late = check("definiteness", plane, kind=PSD, box=narrow, max_wall_time=1.0)  # singular everywhere
+    modulo = check("definiteness", plane, kind=PSD, box=narrow)  # (1, 1, 0, 0) is in every kernel
+    assert modulo.status == "proved"
+    assert modulo.certificate.proof["kernel"] == [["1", "1", "0", "0"]]
+    turning = [["sin(t)**2", "sin(t)*cos(t)", "0", "0"], ["sin(t)*cos(t)", "cos(t)**2", "0", "0"], *rest]
+    late = check(
+        "definiteness", turning, kind=PSD, box=narrow, max_wall_time=0.5
+    )  # so is (cos t, −sin t, 0, 0)
     assert late.status == "undecided"
     assert "time" in late.reason
     assert time.monotonic() - start < 30
@@ -208,6 +222,13 @@ def _forgeries(proof):
             yield {**proof, "cuts": proof["cuts"] + "0"}
             yield {**proof, "margin": "1000"}
             yield {**proof, "margin": "-1"}
+            yield {**proof, "kernel": [["1"] + ["0"] * 99]}
+            yield {
+                **proof,
+                "kernel": [*proof["kernel"], ["0"] * len(proof["kernel"][0])]
+                if proof["kernel"]
+                else [["1", "0"]],
+            }
         case "point":
             yield {**proof, "point": ["1000" for _ in proof["point"]]}
             yield {**proof, "vector": ["0" for _ in proof["vector"]]}

@@ -7,8 +7,9 @@ The proof object has the key ``method`` and, by method,
 - ``directions``: vectors with the exact values of the form, whose signs refute or show the property
   (these three with ``margin``, a lower and an upper bound of the smallest eigenvalue of A, of −A where the
   property is a negative one);
-- ``boxes``: a lower bound ``margin`` and the cuts of the box, ``1`` for a box that is cut and ``0`` for one
-  on which elimination in balls shows the property, each box before its lower and its upper half;
+- ``boxes``: a lower bound ``margin``, rational vectors ``kernel`` that are mapped to zero for all parameters,
+  and the ``cuts`` of the box: ``1`` for a box that is cut and ``0`` for one on which elimination in balls
+  shows the property (on a complement of the kernel), each box before its lower and its upper half;
 - ``coefficients``: nothing more; the signs of the coefficients of the characteristic polynomial, which are
   rational functions of one parameter, are decided by Sturm's theorem;
 - ``point``: a point of the box, a vector and the value of the form there, exact or in a ball.
@@ -29,7 +30,13 @@ from symflow.algebra.exact.real import enclose, sign
 from symflow.algebra.exact.texts import read_matrix
 from symflow.certify.certificate import Certificate
 from symflow.certify.propositions import proposition
-from symflow.certify.propositions.definiteness import ALLOWED, Definiteness, StatedForm, holds
+from symflow.certify.propositions.definiteness import (
+    ALLOWED,
+    Definiteness,
+    StatedForm,
+    complement,
+    holds,
+)
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.terms import Rejected
 from symflow.errors import InputError, Undecided
@@ -195,6 +202,14 @@ def _by_boxes(stated: StatedForm, proved: bool, proof: Mapping[str, Any]) -> tup
     ((margin,),) = _rationals([[proof["margin"]]])
     if margin < 0:
         raise Rejected("the margin must not be negative")
+    kernel = _rationals(proof["kernel"])
+    if kernel and not stated.claimed.endswith("semidefinite"):
+        raise Rejected("a form with a kernel is not definite")
+    if any(len(vector) != stated.size for vector in kernel) or (kernel and margin):
+        raise Rejected("vectors of 'kernel' have the size of the matrix, and then the margin is 0")
+    if not all(stated.annihilates(vector) for vector in kernel):
+        raise Rejected("a vector of 'kernel' is not mapped to zero for all parameters")
+    kept = complement(kernel, stated.size)
     pending, leaves = [stated.box], 0
     for cut in cuts:
         if not pending:
@@ -204,12 +219,13 @@ def _by_boxes(stated: StatedForm, proved: bool, proof: Mapping[str, Any]) -> tup
             pending += reversed(halves(box, stated.box))
             continue
         leaves += 1
-        if not stated.is_definite(box, margin, bits):
+        if not stated.is_definite(box, margin, bits, kept):
             raise Rejected(f"the sign is open on the box {_shown(box)}")
     if pending:
         raise Rejected("'cuts' ends before the box is covered")
     witness = {_smallest(stated): f"at least {float(margin):.9g}"} if margin else None
-    return f"definite on each of {leaves} boxes", witness
+    modulo = f" modulo a kernel of dimension {len(kernel)}" if kernel else ""
+    return f"definite{modulo} on each of {leaves} boxes", witness
 
 
 def _by_coefficients(stated: StatedForm, proved: bool, proof: Mapping[str, Any]) -> tuple[str, Any]:
@@ -305,7 +321,7 @@ _METHODS = {
     "factor": (("L", "D", "margin"), _by_factor),
     "pivots": (("pivots", "bits", "kernel", "margin"), _by_pivots),
     "directions": (("directions", "margin"), _by_directions),
-    "boxes": (("cuts", "bits", "margin"), _by_boxes),
+    "boxes": (("cuts", "bits", "margin", "kernel"), _by_boxes),
     "coefficients": ((), _by_coefficients),
     "point": (("point", "vector", "value"), _by_point),
 }

@@ -12,10 +12,11 @@ from symflow.algebra.exact.balls import is_positive_definite
 from symflow.algebra.exact.boxes import Box, balls_of
 from symflow.algebra.exact.fields import GENERATOR, NumberField, field_of
 from symflow.algebra.exact.inertia import symmetric_rows
-from symflow.algebra.exact.rational import Inertia
+from symflow.algebra.exact.rational import Inertia, rational_matrix
 from symflow.algebra.exact.real import enclose
 from symflow.algebra.exact.texts import ball_value, exact_value, names_in
 from symflow.algebra.text.syntax import Node, read
+from symflow.certify.identically import vanishes
 from symflow.certify.propositions.proposition import Proposition
 from symflow.errors import CertificateError, InputError
 
@@ -97,34 +98,65 @@ class StatedForm:
         values = dict(zip(self.names, balls_of(box, bits), strict=True))
         return self._symmetric([[ball_value(node, values) for node in row] for row in self.nodes])
 
-    def signed_balls(self, box: Box, bits: int) -> list[list[Any]]:
-        """Return :meth:`balls`, of −A where the property is a negative one."""
-        from flint import ctx
-
-        with ctx.workprec(bits):
-            return [[self.side * entry for entry in row] for row in self.balls(box, bits)]
-
-    def shifted(self, box: Box, margin: Fraction, bits: int) -> list[list[Any]]:
-        """Return balls around the entries of A − margin (of −A − margin) on a box."""
+    def shifted(
+        self, box: Box, margin: Fraction, bits: int, kept: Sequence[int] | None = None
+    ) -> list[list[Any]]:
+        """Return balls around the entries of ±A − margin on a box, of the rows and columns ``kept`` only."""
         from flint import arb, ctx, fmpq
 
+        chosen = range(self.size) if kept is None else kept
         with ctx.workprec(bits):
             shift = arb(fmpq(margin.numerator, margin.denominator))
-            rows = self.signed_balls(box, bits)
-            return [[c - shift if i == j else c for j, c in enumerate(row)] for i, row in enumerate(rows)]
+            rows = self.balls(box, bits)
+            return [[self.side * rows[i][j] - (shift if i == j else 0) for j in chosen] for i in chosen]
 
-    def is_definite(self, box: Box, margin: Fraction, bits: int) -> bool:
-        """Whether elimination in balls shows that A (or −A) exceeds ``margin`` on a whole box."""
+    def is_definite(self, box: Box, margin: Fraction, bits: int, kept: Sequence[int] | None = None) -> bool:
+        """Whether elimination in balls shows that ±A, or a block of it, exceeds ``margin`` on a box."""
         from flint import ctx
 
         with ctx.workprec(bits):
-            return is_positive_definite(self.shifted(box, margin, bits))
+            return is_positive_definite(self.shifted(box, margin, bits, kept))
+
+    def annihilates(self, vector: Sequence[Fraction]) -> bool:
+        """Whether A v is zero for all parameters; False too where that is not shown.
+
+        Raises
+        ------
+        Rejected
+            If the entries are too large to decide it.
+        """
+        for i in range(self.size):
+            row, column = list(self.nodes[i]), [other[i] for other in self.nodes]
+            nodes = row if self.form == "hessian" else row + column
+            if not vanishes(nodes, list(vector) * (len(nodes) // self.size)):
+                return False
+        return True
 
     def _symmetric(self, rows: list[list[Any]]) -> list[list[Any]]:
         if self.form == "hessian":
             return rows
         size = range(len(rows))
         return [[(rows[i][j] + rows[j][i]) / 2 for j in size] for i in size]
+
+
+def complement(kernel: Sequence[Sequence[Fraction]], size: int) -> tuple[int, ...]:
+    """Return rows whose unit vectors make up a basis with independent vectors of the kernel.
+
+    A matrix that maps the vectors to zero is semidefinite exactly if its block of these rows is, since
+    vᵀAv depends on the part of v in the span of these unit vectors only.
+
+    Raises
+    ------
+    InputError
+        If the vectors are linearly dependent.
+    """
+    if not kernel:
+        return tuple(range(size))
+    echelon, rank = rational_matrix(kernel).rref()
+    if rank < len(kernel):
+        raise InputError("the vectors of the kernel are linearly dependent")
+    pivots = {next(j for j in range(size) if echelon[i, j] != 0) for i in range(rank)}
+    return tuple(j for j in range(size) if j not in pivots)
 
 
 def holds(claimed: str, inertia: Inertia) -> bool:

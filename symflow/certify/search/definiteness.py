@@ -16,7 +16,8 @@ from symflow.algebra.exact.inertia import Inertia, inertia, quadratic_value, sma
 from symflow.algebra.exact.numbers import Ball
 from symflow.algebra.exact.rational import fraction, fractions, psd_factor, rational_matrix
 from symflow.algebra.exact.real import sign
-from symflow.certify.propositions.definiteness import ALLOWED, StatedForm, holds
+from symflow.certify.identically import constant_kernel
+from symflow.certify.propositions.definiteness import ALLOWED, StatedForm, complement, holds
 from symflow.certify.symmetric_functions import signs_on_interval
 from symflow.certify.terms import Rejected
 from symflow.errors import InputError
@@ -186,11 +187,23 @@ def _by_coefficients(stated: StatedForm) -> Found | None:
     return Found("proved", {"method": "coefficients"})
 
 
+def _constant_kernel(stated: StatedForm) -> list[tuple[Fraction, ...]]:
+    """Return rational vectors that are mapped to zero for all parameters, where they help."""
+    if not stated.claimed.endswith("semidefinite") or stated.form != "hessian":
+        return []
+    try:
+        return constant_kernel(stated.nodes)
+    except Rejected:  # too large
+        return []
+
+
 class _Covering:
     """Boxes on which the form is definite, or still open; the largest open box is cut first."""
 
     def __init__(self, stated: StatedForm) -> None:
         self._stated = stated
+        self._kernel = _constant_kernel(stated)
+        self._kept = complement(self._kernel, stated.size)
         self._cut: dict[Box, tuple[Box, Box]] = {}
         self._open: list[tuple[Fraction, int, Box]] = []
         self._order = count()
@@ -228,8 +241,10 @@ class _Covering:
                 pending += reversed(parts)
             else:
                 leaves.append(box)
-        margin = str(self._margin(leaves))
-        return Found("proved", {"method": "boxes", "cuts": "".join(cuts), "bits": BITS, "margin": margin})
+        margin = "0" if self._kernel else str(self._margin(leaves))
+        kernel = [[str(c) for c in vector] for vector in self._kernel]
+        proof = {"cuts": "".join(cuts), "bits": BITS, "margin": margin, "kernel": kernel}
+        return Found("proved", {"method": "boxes", **proof})
 
     def _margin(self, leaves: Sequence[Box]) -> Fraction:
         """Return a lower bound of the smallest eigenvalue that elimination shows on every leaf; maybe 0."""
@@ -245,8 +260,9 @@ class _Covering:
         said = f"open on {len(self._open)} boxes after {self.evaluations}, {when}"
         bound = self._bound(self._coarse_cover())
         if bound is not None:
-            what = "of -A " if self._stated.side < 0 else ""
-            said += f"; on these the smallest eigenvalue {what}is at least {float(_rounded(bound, -1)):.9g}"
+            what = "of -A" if self._stated.side < 0 else "of A"
+            what += ", in the rows that a kernel leaves," if self._kernel else ""
+            said += f"; on these the smallest eigenvalue {what} is at least {float(_rounded(bound, -1)):.9g}"
         return Found("undecided", {}, said)
 
     def _coarse_cover(self) -> list[Box]:
@@ -295,17 +311,17 @@ class _Covering:
 
     def _add(self, box: Box, size: Fraction) -> None:
         self.evaluations += 1
-        if not self._stated.is_definite(box, Fraction(0), BITS):
+        if not self._stated.is_definite(box, Fraction(0), BITS, self._kept):
             heappush(self._open, (-size, next(self._order), box))
 
     def _signed_balls(self, box: Box) -> list[list[Any]]:
-        return self._stated.signed_balls(box, BITS)
+        return self._stated.shifted(box, Fraction(0), BITS)
 
     def _bound(self, boxes: Sequence[Box]) -> Fraction | None:
         """Return a lower bound of the smallest eigenvalue on boxes, None where an entry is not bounded."""
         bounds = []
         for box in boxes:
-            rows = self._signed_balls(box)
+            rows = self._stated.shifted(box, Fraction(0), BITS, self._kept)
             if not all(entry.is_finite() for row in rows for entry in row):
                 return None
             bounds.append(bound_smallest(rows, BITS, _BISECTIONS)[0])

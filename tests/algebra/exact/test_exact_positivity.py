@@ -1,4 +1,4 @@
-"""Sturm, Bernstein, branch and bound, and Krawczyk at polynomials, functions and systems with known answers."""
+"""Sturm, Bernstein, branch and bound, Krawczyk at polynomials, functions, systems with known answers."""
 
 import math
 import random
