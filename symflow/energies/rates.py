@@ -15,6 +15,7 @@ from symflow.clustering.pairs import tokens
 from symflow.codegen.kernel import compile
 from symflow.derive.gradient_flow import GradientFlow
 from symflow.energies.atoms import Law, scalar_function, vector_function
+from symflow.energies.energy import Energy
 from symflow.errors import InputError
 
 __all__ = ["Dissipated", "dissipation_along"]
@@ -40,7 +41,11 @@ class Dissipated:
 
 
 def dissipation_along(
-    structure: GradientFlow, x: Any, params: Mapping[str, Any] | None = None, backend: str = "auto"
+    structure: GradientFlow,
+    x: Any,
+    params: Mapping[str, Any] | None = None,
+    backend: str = "auto",
+    energy: Energy | None = None,
 ) -> Dissipated:
     r"""Return F and dF/dt at tokens, dF/dt by the dissipation identity and not by differences.
 
@@ -56,11 +61,13 @@ def dissipation_along(
         Values of the parameters.
     backend : {"auto", "compiled", "numpy"}
         Of the velocities.
+    energy : Energy, optional
+        F with numbers; needed where the structure is about a cost of transport.
 
     Raises
     ------
     InputError
-        If a parameter is missing or an equation of the structure does not hold.
+        If a parameter or the energy is missing, or an equation of the structure does not hold.
 
     References
     ----------
@@ -83,17 +90,19 @@ def dissipation_along(
     missing = [name for name in wanted if name not in given]
     if missing:
         raise InputError(f"parameter {missing[0]!r} is missing; give {', '.join(wanted)}")
+    if energy is None and structure.averages.functional is not None:
+        raise InputError(f"give energy=, the {structure.energy.name} energy with its parameters")
     values = {**given, **_factors(structure, given), "d": clouds.shape[-1]}
     matrices = frozenset(s.name for s in structure.statement.parameters if isinstance(s, MatrixSymbol))
     kernel = compile(structure.model, backend, matrices, "tokens")
-    energy, mass, metric = _functions(structure)
+    value, mass, metric = _functions(structure)
     energies, rates = [], []
     for one in clouds:
         law = Law(one[..., None], np.full(len(one), 1.0 / len(one)), values)
         velocity = np.asarray(kernel(0.0, one, **given))
         turned = velocity @ np.asarray(metric(law, {})).reshape(one.shape[1], -1).T
         weights = np.asarray(mass(law, {structure.averages.x: law.atoms}))
-        energies.append(float(energy(law, {})))
+        energies.append(float(value(law, {}) if energy is None else energy.value(one)))
         rates.append(float(np.mean(weights * np.einsum("id,id->i", velocity, turned))))
     return Dissipated(np.array(energies), np.array(rates))
 

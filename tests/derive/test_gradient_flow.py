@@ -8,8 +8,9 @@ from sympy import Identity, Rational
 from symflow import energies
 from symflow.derive.gradient_flow import GradientFlow, NoGradientFlow, gradient_flow
 from symflow.derive.gradient_flow.checks import DissipationRate, FirstVariation, Identities, TwoAtoms
+from symflow.derive.gradient_flow.coupled_checks import CoupledFlow, CouplingVariation
 from symflow.derive.gradient_flow.necessity import necessity
-from symflow.errors import CheckFailed, InputError
+from symflow.errors import CheckFailed, InputError, Undecided
 from symflow.models.attention.linear import Linear
 from symflow.models.attention.sigmoid import Sigmoid
 from symflow.models.attention.sinkhorn import Sinkhorn
@@ -19,6 +20,7 @@ from symflow.models.combinators.masked import Masked
 from symflow.models.energies.dissipation import Dissipation
 from symflow.models.energies.exponential import Exponential
 from symflow.models.energies.interaction import Interaction
+from symflow.models.energies.log_partition import LogPartition
 from symflow.models.energies.model import EnergyModel
 from symflow.models.energies.self_transport import SelfTransport
 
@@ -84,6 +86,24 @@ def test_every_step_passes_its_check_and_is_printed(model, energy, given):
     assert found.check()
     for text in (found.to_latex(), found.to_html()):
         assert "NaN" not in text
+
+
+def test_sinkhorn_descends_the_cost_of_transport():
+    found = gradient_flow(Sinkhorn(temperature=2), SelfTransport())
+    assert (texts(found.equations), str(found.metric)) == (["A = A.T"], "-A*V**(-1)")
+    same = gradient_flow(
+        Sinkhorn(temperature=2), SelfTransport(), params={"A": [[1, 2], [2, 1]], "V": [[1, 2], [2, 1]]}
+    )
+    assert same.sign == -1
+    assert same.check()
+    sphere = gradient_flow(Sinkhorn(space="sphere"), SelfTransport(), ())
+    assert (str(sphere.metric), sphere.is_wasserstein) == ("-I", True)
+    doubled = replace(same.joined, metric=2 * same.metric)
+    assert not CoupledFlow(same.statement, same.averages, doubled, "rate").run().passed
+    loose = replace(found.joined, equations=())
+    assert not CoupledFlow(found.statement, found.averages, loose, "gradient").run().passed
+    half = replace(found.averages, slope=found.averages.slope / 2)
+    assert not CouplingVariation(half).run().passed
 
 
 def test_conditions_are_printed_and_necessity_is_a_step():
@@ -205,10 +225,11 @@ def test_what_is_refused():
         gradient_flow(Softmax(diffusion=1), Exponential())
     with pytest.raises(InputError, match="mask"):
         gradient_flow(Masked(Softmax()), Exponential())
-    with pytest.raises(InputError, match="sinkhorn-bures-flow"):
-        gradient_flow(Sinkhorn(), Exponential())
-    with pytest.raises(InputError, match="self-transport"):
-        gradient_flow(Softmax(), SelfTransport())
+    with pytest.raises(InputError, match="no average of a function of two tokens"):
+        gradient_flow(Softmax(), LogPartition())
+    for model, energy in ((Sinkhorn(), Exponential()), (Softmax(), SelfTransport())):
+        with pytest.raises(Undecided, match="no conditions were found"):
+            gradient_flow(model, energy)
     with pytest.raises(InputError, match="an attention model"):
         gradient_flow("softmax", Exponential())
     with pytest.raises(InputError, match="an energy"):

@@ -8,10 +8,12 @@ from symflow.derive.gradient_flow import gradient_flow
 from symflow.energies.rates import dissipation_along
 from symflow.errors import InputError
 from symflow.integrate.solve import solve
+from symflow.models.attention.sinkhorn import Sinkhorn
 from symflow.models.attention.softmax import Softmax
 from symflow.models.attention.unnormalised import Unnormalised
 from symflow.models.energies.exponential import Exponential
 from symflow.models.energies.interaction import Interaction
+from symflow.models.energies.self_transport import SelfTransport
 
 #: The run is accurate to 1e-13, and differentiation at 21 points loses three digits. Measured: 5e-11.
 TOLERANCE = 1e-9
@@ -61,6 +63,23 @@ def test_symmetric_scores_in_the_plane_and_in_space(sign):
         gap, rates = compared(Softmax(beta=0.5), Exponential(), {"A", "V"}, params, energy, x, 0.4)
         assert gap < TOLERANCE
         assert (sign * rates > 0).all()
+
+
+def test_sinkhorn_decreases_the_cost_of_transport():
+    rng = np.random.default_rng(4)
+    A, root = rng.normal(size=(2, 2)) * 0.5, rng.normal(size=(2, 2))
+    A = A + A.T
+    params = {"A": A, "V": np.linalg.solve(root @ root.T + np.eye(2), A)}
+    structure = gradient_flow(Sinkhorn(temperature=0.5), SelfTransport())
+    energy, x = energies.SelfTransport(A, 0.5), rng.normal(size=(5, 2))
+    times, derivative = chebyshev(12, 0.4)
+    run = solve(Sinkhorn(temperature=0.5), x, params, (0.0, 0.4), t_eval=times, rtol=1e-12, atol=1e-14)
+    found = dissipation_along(structure, run.x, params, energy=energy)
+    gap = np.abs(derivative @ found.energy - found.rate).max() / np.abs(found.rate).max()
+    assert gap < 1e-7  # scalings stop at 1e-13, and differentiation loses three digits
+    assert (found.rate < 0).all()
+    with pytest.raises(InputError, match="energy="):
+        dissipation_along(structure, run.x, params)
 
 
 def test_without_the_condition_the_identity_fails():

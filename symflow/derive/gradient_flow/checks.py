@@ -93,7 +93,8 @@ def samples(
         d = len(cloud.tokens[0])
         draw = Draw(d, seed=seed)
         known = (found.x, found.y, *cloud.shared)
-        extra = draw.values([found.pair, found.potential, *right], skip=known)
+        texts = [found.pair, found.potential, *right, *([found.functional] if found.functional else [])]
+        extra = draw.values(texts, skip=known)
         values = _satisfying({**extra, **cloud.shared}, joined, cloud)
         shared = {symbol: values[symbol] for symbol in cloud.shared}
         changed = Cloud(cloud.tokens, cloud.law, cloud.causal, shared, cloud.own, cloud.sizes)

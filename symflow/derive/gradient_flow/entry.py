@@ -12,6 +12,7 @@ from symflow.derive.gradient_flow import steps
 from symflow.derive.gradient_flow.matching import Averages, Joined, averages, joins
 from symflow.derive.gradient_flow.necessity import necessity
 from symflow.derive.gradient_flow.parameters import (
+    Parameters,
     definite_sign,
     draw_parameters,
     metric_at,
@@ -50,7 +51,7 @@ def gradient_flow(
     Parameters
     ----------
     model : AttentionModel
-        One head with weights that are normalised by their mean or not at all, without mask and noise.
+        One head, without mask and noise.
     energy : EnergyModel, or an energy of symflow.energies
         F, of which only the definition counts. Its parameters are those of the model with the same name;
         its ``beta`` is the scale of the score, and an energy without it has the scale in Q.
@@ -100,9 +101,10 @@ def gradient_flow(
     if candidates and params is None:
         joined = candidates[0]
         return _structure(model, statement, stated, found, joined, sign_of(joined.metric))
-    values = (
-        draw_parameters(statement, found) if params is None else read_parameters(statement, found, params)
-    )
+    if params is None:
+        values = draw_parameters(statement, found)
+    else:
+        values = read_parameters(statement, found, params)
     sizes = dict.fromkeys(statement.dimensions, values.size)
     for joined in candidates:
         metric = metric_at(joined, values, sizes)
@@ -111,13 +113,25 @@ def gradient_flow(
             flow = _structure(model, statement, stated, found, joined, sign)
             step = steps.at_parameters(statement, joined, metric, sign, values)
             return replace(flow, steps=(*flow.steps, step), parameters=values.named)
-    witness = find_witness(statement, found, values.values, values.size)
+    return _excluded(model, statement, stated, found, values)
+
+
+def _excluded(
+    model: AttentionModel,
+    statement: Statement,
+    energy: EnergyStatement,
+    found: Averages,
+    values: Parameters,
+) -> NoGradientFlow:
+    """Return the argument that no metric fits; potentials of a coupling have no exact values."""
+    exact = found.functional is None
+    witness = find_witness(statement, found, values.values, values.size) if exact else None
     if witness is None:
         raise Undecided(
-            f"{statement.name} and the {stated.name} energy: no conditions were found that hold, and no "
+            f"{statement.name} and the {energy.name} energy: no conditions were found that hold, and no "
             "law of a few atoms that excludes every metric"
         )
-    return refutation(model, statement, stated, found, witness, values.values)
+    return refutation(model, statement, energy, found, witness, values.values)
 
 
 def gradient_flows(model: AttentionModel, given: Iterable[str] | None = None) -> tuple[GradientFlow, ...]:

@@ -20,10 +20,16 @@ from symflow.algebra.symbols import dimension, matrix
 from symflow.algebra.terms import terms
 from symflow.algebra.variation import gradient
 from symflow.algebra.words import identical
+from symflow.derive.gradient_flow.coupled import (
+    gradient_integrand,
+    parameters_of_cost,
+    scaled_weight,
+    settled,
+)
 from symflow.derive.particles.symmetry import MOST_EQUATIONS, Equation, sets_of_equations
 from symflow.errors import InputError
 from symflow.models.energies.statement import EnergyStatement
-from symflow.models.statement import Statement
+from symflow.models.statement import Head, Statement
 
 #: What depends on the tokens: a scalar, and the vector at the end of a word.
 Place = tuple[Any, Any]
@@ -47,6 +53,8 @@ class Averages:
         The token that moves and one that it sees.
     space : str
         Where tokens live.
+    functional, variation : Expr or None
+        F and its first variation in averages, where F is more than W and U.
     """
 
     pair: Any
@@ -57,6 +65,8 @@ class Averages:
     x: Any
     y: Any
     space: str
+    functional: Any = None
+    variation: Any = None
 
 
 @dataclass(frozen=True)
@@ -99,14 +109,11 @@ def averages(statement: Statement, energy: EnergyStatement, scale: Any) -> Avera
     Raises
     ------
     InputError
-        If the velocity is none of the form of this module, or the two are about different spaces.
+        If the velocity or the gradient of the energy is no such average.
     """
-    if energy.rest != 0:
-        raise InputError(
-            f"the energy {energy.name} is no sum of integrals over pairs and single tokens, and no structure "
-            "is searched for others; for the self-transport cost see the claim CACP25/sinkhorn-bures-flow"
-        )
     head = _only_head(statement)
+    if energy.rest != 0 or head.normalise == "sinkhorn":
+        return _coupled(statement, head, energy, scale)
     table = parameters_of_energy(statement, energy, scale)
     x, y = statement.x, statement.y
     tokens = {energy.x: x, energy.y: y}
@@ -126,23 +133,41 @@ def averages(statement: Statement, energy: EnergyStatement, scale: Any) -> Avera
     )
 
 
+def _coupled(statement: Statement, head: Head, energy: EnergyStatement, scale: Any) -> Averages:
+    """Return both integrands where weights are scaled on both sides, or the energy is more than pairs."""
+    x, y = statement.x, statement.y
+    own = parameters_of_energy(statement, energy, scale)
+    table = {**parameters_of_cost(statement, energy, scale), **own}
+    functional = _plain(energy.functional.xreplace(table))
+    variation, slope = gradient_integrand(functional, x, y)
+    weight = head.kernel if head.normalise == "softmax" else None
+    kernel = scaled_weight(head, x, y) if head.normalise == "sinkhorn" else head.kernel
+    background = statement.background if weight is None else weight * statement.background
+    return Averages(
+        pair=S.Zero,
+        potential=S.Zero,
+        velocity=(head.prefactor * kernel) * head.value + background,
+        slope=slope,
+        weight=weight,
+        x=x,
+        y=y,
+        space=statement.space,
+        functional=functional,
+        variation=variation,
+    )
+
+
 def _plain(expression: Any) -> Any:
     """Multiply identities out that were put in."""
     return expression.replace(lambda e: isinstance(e, MatMul), lambda e: e.doit(deep=False))
 
 
-def _only_head(statement: Statement) -> Any:
+def _only_head(statement: Statement) -> Head:
     if not statement.diffusion.is_zero:
         raise InputError(f"{statement.name} has noise; its flow is not that of an energy of pairs alone")
     if statement.positions is not None:
         raise InputError(f"{statement.name} has a causal mask, so that pairs do not act on each other alike")
-    head = statement.head
-    if head.normalise not in ("softmax", "none"):
-        raise InputError(
-            f"{statement.name} scales its weights on both sides; its energy is no energy of pairs, see "
-            "the claim CACP25/sinkhorn-bures-flow"
-        )
-    return head
+    return statement.head
 
 
 def parameters_of_energy(statement: Statement, energy: EnergyStatement, scale: Any) -> dict[Any, Any]:
@@ -190,7 +215,8 @@ def joins(found: Averages) -> Iterator[Joined]:
 def _joined(found: Averages, equations: tuple[Equation, ...]) -> Joined | None:
     table, symmetric = _table(equations), _symmetric(equations)
     left, right = (
-        sort_terms(text.xreplace(table), found, symmetric) for text in (found.velocity, found.slope)
+        sort_terms(settled(text.xreplace(table), symmetric), found, symmetric)
+        for text in (found.velocity, found.slope)
     )
     if not left or left.keys() != right.keys():
         return None

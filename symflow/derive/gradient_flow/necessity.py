@@ -38,7 +38,8 @@ class Necessity:
 
 def necessity(found: Averages, joined: Joined) -> Necessity | None:
     """Return why the equation that joins both sides is needed; None where that is not shown here."""
-    if found.space != "euclidean" or found.potential != 0 or len(joined.equations) != 1:
+    coupled = found.functional is not None
+    if coupled or found.space != "euclidean" or found.potential != 0 or len(joined.equations) != 1:
         return None
     ((letter, image),) = joined.equations
     left, right = (sort_terms(text, found, ()) for text in (found.velocity, found.slope))

@@ -7,6 +7,7 @@ from typing import Any
 
 from sympy import MatrixSymbol
 
+from symflow.algebra.functionals.nodes import TransportCost
 from symflow.algebra.latex import latex
 from symflow.derive.definition import definition
 from symflow.derive.gradient_flow.checks import (
@@ -17,16 +18,20 @@ from symflow.derive.gradient_flow.checks import (
     Identities,
     TwoAtoms,
 )
+from symflow.derive.gradient_flow.coupled_checks import CoupledFlow, CouplingVariation
 from symflow.derive.gradient_flow.matching import Averages, Joined
 from symflow.derive.gradient_flow.necessity import Necessity
 from symflow.derive.gradient_flow.parameters import Parameters
 from symflow.derive.gradient_flow.structure import is_multiple_of_identity
 from symflow.derive.particles.checks import KernelOfScore
-from symflow.derive.steps import Formula, Step
+from symflow.derive.steps import Check, Formula, Step
 from symflow.models.attention.model import AttentionModel
 from symflow.models.energies.statement import EnergyStatement
 from symflow.models.statement import Statement
 
+_SYMMETRIC_SCALING = (
+    r"; the scaling is unique, so that with $s(x,y) = s(y,x)$ also $k_\infty(x,y) = k_\infty(y,x)$"
+)
 _GRADIENT = r"\nabla\frac{\delta F}{\delta\mu}(x)"
 
 
@@ -39,6 +44,8 @@ def opening(
 
 
 def _first_variation(statement: Statement, energy: EnergyStatement, found: Averages) -> Step:
+    if found.functional is not None:
+        return _variation_of_coupling(energy, found)
     pairs, alone = found.pair != 0, found.potential != 0
     integrals = [r"\tfrac12\iint W(x,y)\,d\mu(x)\,d\mu(y)"] * pairs + [r"\int U(x)\,d\mu(x)"] * alone
     varied = [r"\int\tfrac12\bigl(W(x,y)+W(y,x)\bigr)\,d\mu(y)"] * pairs + ["U(x)"] * alone
@@ -56,6 +63,28 @@ def _first_variation(statement: Statement, energy: EnergyStatement, found: Avera
         rule="Gateaux derivative; differentiation under the integral",
         reference=energy.reference,
         check=FirstVariation(statement, found),
+    )
+
+
+def _variation_of_coupling(energy: EnergyStatement, found: Averages) -> Step:
+    (cost,) = found.functional.atoms(TransportCost)
+    return Step(
+        kind="step",
+        title="The energy and its first variation",
+        statement=r"Here $\mathrm{OT}(\mu,\mu)$ is the least $-\int s\,d\pi + "
+        r"\mathrm{KL}(\pi\,|\,\mu\otimes\mu)$ of couplings $\pi$ of $\mu$ with itself, attained by "
+        r"$k_\infty\,\mu\otimes\mu$, $k_\infty(x,y) = e^{a(x)+s(x,y)+b(y)}$; $a$ and $b$ are the "
+        r"logarithms of its factors. For a law with compact support",
+        formulas=(
+            Formula(r"F(\mu)", found.functional),
+            Formula("s(x,y)", cost.score_at(found.x, found.y)),
+            Formula(r"\frac{\delta F}{\delta\mu}(x)", found.variation),
+            Formula(_GRADIENT, r"\int r(x,y)\,d\mu(y)"),
+            Formula("r(x,y)", found.slope),
+        ),
+        rule="envelope theorem: the coupling is optimal; the scaling has both marginals one",
+        reference=energy.reference,
+        check=CouplingVariation(found),
     )
 
 
@@ -101,6 +130,7 @@ def result(statement: Statement, energy: EnergyStatement, found: Averages, joine
     plain = joined.metric.is_Identity
     M = () if plain else (Formula("M", joined.metric),)
     inverse = "" if plain else "M^{-1}"
+    means = "" if found.functional is None else _SYMMETRIC_SCALING
     return Step(
         kind="result",
         title=f"The gradient flow of the {energy.name} energy",
@@ -112,10 +142,19 @@ def result(statement: Statement, energy: EnergyStatement, found: Averages, joine
             *weighted,
             *M,
         ),
-        rule="normal form of matrix words, under both integrals alike",
+        rule=f"normal form of matrix words, under both integrals alike{means}",
         reference=statement.reference,
-        check=Identities(statement, found, joined),
+        check=_check(Identities, statement, found, joined),
     )
+
+
+def _check(route: Any, statement: Statement, found: Averages, joined: Joined) -> Check:
+    """Return the check of a structure; differences where the energy has no closed form at tokens."""
+    if found.functional is not None:
+        what = "rate" if route is DissipationRate else "gradient"
+        return CoupledFlow(statement, found, joined, what)
+    check: Check = route(statement, found, joined)
+    return check
 
 
 def _mean(weight: Any) -> str:
@@ -140,8 +179,9 @@ def _conditions(joined: Joined, sign: int) -> str:
     parts += [f"${latex(matrix)}$ is invertible" for matrix in joined.invertible]
     if sign == 0 and is_multiple_of_identity(joined.metric):
         parts.append("$M$ is not zero")
-    elif sign == 0:
-        parts.append(rf"$M = {latex(joined.metric)}$ is symmetric and definite")
+    elif not is_multiple_of_identity(joined.metric):
+        which = {1: "positive ", -1: "negative ", 0: ""}[sign]
+        parts.append(rf"$M = {latex(joined.metric)}$ is symmetric and {which}definite")
     return f"Where {' and '.join(parts)}, " if parts else "For all parameters "
 
 
@@ -163,7 +203,7 @@ def dissipation(statement: Statement, found: Averages, joined: Joined) -> Step:
         ),
         rule="chain rule, and the structure",
         reference=statement.reference,
-        check=DissipationRate(statement, found, joined),
+        check=_check(DissipationRate, statement, found, joined),
     )
 
 
@@ -186,7 +226,7 @@ def tokens(statement: Statement, found: Averages, joined: Joined) -> Step:
         ),
         rule=r"both tokens of a pair vary: $\tfrac12n^{-2}\sum_{i,j}W(x_i,x_j)$ has two sums with $x_i$",
         reference=statement.reference,
-        check=GradientOfTokens(statement, found, joined),
+        check=_check(GradientOfTokens, statement, found, joined),
     )
 
 
