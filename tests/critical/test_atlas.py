@@ -138,3 +138,10 @@ def test_the_stiffness_is_the_derivative_of_the_torque():
     wanted = (np.cos(s) - 1.5 * np.sin(s) ** 2) * np.exp(1.5 * np.cos(s))
     np.testing.assert_allclose(slopes, wanted, atol=1e-8)
     assert reach(np.full(3, 1 / 3), slopes) > 0.05
+
+
+def test_many_tokens_are_certified_too():
+    """24 degrees of freedom modulo rotations: pivots in balls would have lost all digits by then."""
+    atlas = search(Interaction(1.0), 14, 3, starts=2, seed=1)
+    assert len(atlas) == 2
+    assert all(point.certified for point in atlas)

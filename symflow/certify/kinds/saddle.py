@@ -5,7 +5,7 @@ vectors are computed by series along great circles and must vanish exactly; then
 vector per token, has a second derivative of the wanted sign. For *refuted* there is none: a derivative does
 not vanish, or the second derivatives along all pairs of tangent vectors form a matrix whose exact inertia
 shows no such direction. With tokens known up to a radius everything is done in balls: Krawczyk's operator
-modulo rotations and elimination, without a direction.
+modulo rotations and Gershgorin's discs, without a direction.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _ball(stated: StatedTokens, refuted: bool, lines: list[ReplayedLine]) -> dic
     if (kind.increasing if stated.sign > 0 else kind.decreasing) == 0:
         raise Rejected(f"{counts}: no strict saddle")
     lines.append(ReplayedLine("critical", "within the radius, isolated modulo rotations", "Krawczyk", True))
-    lines.append(ReplayedLine("inertia", counts, "elimination in balls", True))
+    lines.append(ReplayedLine("inertia", counts, "Gershgorin discs in balls", True))
     return None
 
 

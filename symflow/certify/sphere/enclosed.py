@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from symflow.algebra.exact.balls import frobenius, is_positive_definite, midpoints, norm
-from symflow.algebra.exact.elimination import eliminate
+from symflow.algebra.exact.balls import frobenius, midpoints, norm
 from symflow.certify.sphere.energy import Token, TokenEnergy
 from symflow.certify.taylor.hyperdual import Hyperdual, Hyperduals
 from symflow.certify.taylor.rings import BallRing
@@ -96,7 +95,7 @@ class Neighbourhood:
                 raise Rejected("no critical point is shown to be there")
         self._require_transversal(box)
         self._require_near(box)
-        return self._kind(hessian)
+        return _kind(hessian)
 
     def has_no_critical_point(self) -> bool:
         """Whether the gradient is shown not to vanish within the radius."""
@@ -104,10 +103,17 @@ class Neighbourhood:
         return any(not entry.contains(0) for entry in gradient)
 
     def has_no_direction(self, sign: int) -> bool:
-        """Whether the second derivative at critical points within the radius never has this sign."""
+        """Whether the second derivative at critical points within the radius never has this sign.
+
+        Raises
+        ------
+        Rejected
+            If an eigenvalue may vanish, or a rotation lie in the slice.
+        """
         box = self._everything()
         self._require_transversal(box)
-        return is_positive_definite((self._second(box) * -sign).tolist())
+        kind = _kind(self._second(box))
+        return (kind.increasing if sign > 0 else kind.decreasing) == 0
 
     # ---- boxes
 
@@ -220,12 +226,24 @@ class Neighbourhood:
             found += [row[0] for row in system.solve(moved).tolist()[:-1]]
         return found
 
-    def _kind(self, hessian: Any) -> Kind:
-        pivots = eliminate(hessian.tolist())
-        if sum(pivot.size for pivot in pivots) < hessian.nrows():
+
+def _kind(hessian: Any) -> Kind:
+    """Return the signs of the eigenvalues of every matrix in the balls, by Gershgorin's discs.
+
+    About the eigenvectors of the midpoint make it nearly diagonal; a congruence keeps the signs.
+    """
+    import numpy as np
+
+    _, vectors = np.linalg.eigh([[float(entry.mid()) for entry in row] for row in hessian.tolist()])
+    turn = _matrix(vectors)
+    rows = (turn.transpose() * hessian * turn).tolist()
+    signs = []
+    for i, row in enumerate(rows):
+        radius = sum((entry.abs_upper() for j, entry in enumerate(row) if j != i), _ball(Fraction(0)))
+        if not abs(row[i]) > radius:
             raise Rejected("an eigenvalue of the Hessian modulo rotations may vanish")
-        increasing = sum(pivot.positive for pivot in pivots)
-        return Kind(hessian.nrows() - increasing, increasing)
+        signs.append(row[i] > 0)
+    return Kind(len(signs) - sum(signs), sum(signs))
 
 
 def _ball(value: Fraction) -> Any:
