@@ -2,7 +2,7 @@ r"""Which velocity a Gaussian tangent has in each metric, and the second variati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,14 @@ from symflow.curvature.gaussians import (
     upper_entries,
 )
 from symflow.curvature.twist import Twist
-from symflow.derive.second_variation.gaussian import ALPHA, SIGMA, bent_part, metric_part, straight_part
+from symflow.derive.second_variation.gaussian import (
+    ALPHA,
+    SIGMA,
+    bent_part,
+    energy_part,
+    metric_part,
+    straight_part,
+)
 from symflow.derive.second_variation.twisted import twisted_metric
 from symflow.errors import InputError
 from symflow.models.energies.statement import EnergyStatement
@@ -44,6 +51,7 @@ def bures_variation(
         lambda tangent: evaluator.average(straight, *tangent),
         metric,
         lambda slope, change: ([[entry] for entry in slope], linear_part(law.cov, change)),
+        _energy(statement, evaluator, law.size),
     )
 
 
@@ -65,7 +73,10 @@ def twisted_variation(
         return evaluator.average(straight, *tangent) + evaluator.average(bent, *tangent)
 
     basis, velocity = _tangents(law, twist)
-    return GaussianVariation(law, form, lambda tangent: evaluator.average(length, *tangent), velocity, basis)
+    energy = _energy(statement, evaluator, law.size)
+    return GaussianVariation(
+        law, form, lambda tangent: evaluator.average(length, *tangent), velocity, energy, basis
+    )
 
 
 def _tangents(law: GaussianLaw, twist: Twist) -> tuple[Any, Any]:
@@ -104,6 +115,19 @@ def _multiple(given: list[Fraction], direction: list[Fraction]) -> Fraction:
 
 def _scaled(factor: Fraction, matrix: Any) -> Rows:
     return [[factor * entry for entry in row] for row in fractions(matrix)]
+
+
+def _energy(statement: EnergyStatement, evaluator: Evaluator, size: int) -> Callable[[Rows, Rows], Any]:
+    """Return F as a function of mean and covariance."""
+    parts = energy_part(statement)
+    still = [[Fraction(0)]] * size, [[Fraction(0)] * size] * size
+
+    def value(mean: Rows, cov: Rows) -> Any:
+        there = Evaluator({**evaluator.values, ALPHA: mean, SIGMA: cov}, evaluator.sizes)
+        there.refuse_outside(parts)
+        return there.average(parts, *still)
+
+    return value
 
 
 def _evaluator(statement: EnergyStatement, values: Mapping[Any, Any], law: GaussianLaw) -> Evaluator:

@@ -112,8 +112,8 @@ class Evaluator:
         # the eigenvalues of ΣC are real, as those of Σ^{1/2}CΣ^{1/2}
         if inertia(excess).negative < size:
             raise InputError(
-                "cov is outside the domain of energy and metric: they are finite where the largest eigenvalue "
-                f"of cov·C is less than 1 with C = {curvature} (Σ ≺ I for exp(±⟨x, y⟩))"
+                "cov is outside the domain of energy and metric: they are finite where every eigenvalue of "
+                f"cov·C is less than 1 with C = {curvature} (Σ ≺ I for exp(±⟨x, y⟩))"
             )
 
     def _tilted(self, law: TiltedPair) -> tuple[Any, Values]:
@@ -168,6 +168,7 @@ class GaussianVariation(SecondVariation):
     _metric: Callable[[Tangent], Any]
     _velocity: Callable[[list[Fraction], Rows], Tangent]
     _basis: list[list[Fraction]]
+    _energy: Callable[[Rows, Rows], Any]
 
     def __init__(
         self,
@@ -175,12 +176,13 @@ class GaussianVariation(SecondVariation):
         form: Callable[[Tangent], Any],
         metric: Callable[[Tangent], Any],
         velocity: Callable[[list[Fraction], Rows], Tangent],
+        energy: Callable[[Rows, Rows], Any],
         basis: list[list[Fraction]] | None = None,
     ) -> None:
         size = law.size + law.size * (law.size + 1) // 2
         given = {"shape": (size,), "points": None, "frame": _frame(basis, law.exact)}
         units = [[Fraction(int(i == k)) for i in range(size)] for k in range(size)]
-        given |= {"_law": law, "_form": form, "_metric": metric, "_velocity": velocity}
+        given |= {"_law": law, "_form": form, "_metric": metric, "_velocity": velocity, "_energy": energy}
         for name, value in {**given, "_basis": basis or units}.items():
             object.__setattr__(self, name, value)
 
@@ -223,6 +225,14 @@ class GaussianVariation(SecondVariation):
     def metric(self, v: Any) -> Any:
         """Return the squared length of v; parameters and errors as for :meth:`form`."""
         return self._number(self._metric, v)
+
+    def tangent(self, v: Any) -> Tangent:
+        """Return a and L of the velocity a + L(x − α) that belongs to a tangent."""
+        return self._velocity(*_taken_apart(self._coordinates(v)[0], self._law.size))
+
+    def energy_at(self, mean: Rows, cov: Rows) -> Any:
+        """Return the energy of another Gaussian law, exactly."""
+        return self._energy(mean, cov)
 
     def _number(self, function: Callable[[Tangent], Any], v: Any) -> Any:
         coordinates, exact = self._coordinates(v)

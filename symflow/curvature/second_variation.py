@@ -7,7 +7,7 @@ from typing import Any
 from symflow.curvature.along import SecondVariation, exact_tokens, float_tokens
 from symflow.curvature.cloud import read_cloud
 from symflow.curvature.gaussian_metrics import bures_variation, twisted_variation
-from symflow.curvature.gaussians import read_gaussian
+from symflow.curvature.gaussians import GaussianLaw, GaussianVariation, read_gaussian
 from symflow.curvature.tokens import Parameters, TokenEnergy, TwistedTokens
 from symflow.curvature.twist import read_twist
 from symflow.errors import InputError
@@ -44,7 +44,16 @@ def second_variation(
     -------
     SecondVariation
         ``.form(v)``, ``.metric(v)``, ``.matrix``, ``.eigenvalues()``, ``.signature()``. A velocity of tokens
-        is an array (n, d), whose entries in a row are the coordinates of ``.matrix``.
+        is an array (n, d), whose entries in a row are the coordinates of ``.matrix``. A tangent of Gaussian
+        laws is a pair of derivatives of mean and covariance, or the latter alone; its coordinates are the
+        former, then the entries on and above the diagonal of the latter, row by row.
+
+    Notes
+    -----
+    Straight lines are meant in ℝᵈ, for energies on the sphere too; there :func:`symflow.hessian` follows
+    great circles. At a Gaussian law the exponential energy and the twisted metric are finite for Σ ≺ I only
+    (for A = ±I), and for d ≥ 2 the optimal velocity of a Gaussian tangent is affine for multiples of the
+    gradient |M|⁻¹∇log G alone; others are refused.
 
     Raises
     ------
@@ -62,33 +71,65 @@ def second_variation(
     >>> found.form([[1]]), found.metric([[1]])  # |x|² − 1 per unit speed
     (3*exp(-4), exp(-4))
     """
-    if metric not in METRICS:
-        raise InputError(f"metric = {metric!r} is unknown; use {', '.join(map(repr, METRICS))}")
-    statement, exact = energy.statement(), energy.exact()
-    if statement.rest != 0:
-        raise InputError(
-            f"{statement.name} is more than ½∬W dμdμ + ∫U dμ; second variations are known for that form"
-        )
-    values = {symbol: exact[symbol.name] for symbol in statement.parameters}
     if hasattr(at, "mean") and hasattr(at, "cov"):
-        return _at_gaussian(statement, values, metric, at, weights, (V, A))
+        return gaussian_at(energy, metric, at, weights, V, A)[0]
+    tokens, twisted = tokens_at(energy, metric, at, weights, V, A)
+    return exact_tokens(tokens, twisted) if tokens.cloud.exact else float_tokens(tokens, twisted)
+
+
+def tokens_at(
+    energy: Any, metric: str, at: Any, weights: Any, V: Any, A: Any
+) -> tuple[TokenEnergy, TwistedTokens | None]:
+    """Return the energy at a law of tokens, and the twisted metric where it is the one."""
+    statement, exact = read_energy(energy, metric)
     if metric == "bures":
         raise InputError("metric = 'bures' is W₂ on Gaussian laws; give a Gaussian, or use 'wasserstein'")
     cloud = read_cloud(at, weights)
     d = cloud.tokens.shape[1]
+    values = {symbol: exact[symbol.name] for symbol in statement.parameters}
+    _refuse_sizes(statement, values, d)
     tokens = TokenEnergy(statement, Parameters(values, {statement.dimensions[0]: d}), cloud)
-    twisted = TwistedTokens(read_twist(statement, exact, V, A, d), cloud) if metric == "twisted" else None
-    return exact_tokens(tokens, twisted) if cloud.exact else float_tokens(tokens, twisted)
+    if metric != "twisted":
+        return tokens, None
+    return tokens, TwistedTokens(read_twist(statement, exact, V, A, d), cloud)
 
 
-def _at_gaussian(
-    statement: EnergyStatement, values: dict[Any, Any], metric: str, at: Any, weights: Any, matrices: Any
-) -> SecondVariation:
+def gaussian_at(
+    energy: Any, metric: str, at: Any, weights: Any, V: Any, A: Any
+) -> tuple[GaussianVariation, GaussianLaw]:
+    """Return the second variation at a Gaussian law, and the law."""
+    statement, exact = read_energy(energy, metric)
     if weights is not None:
         raise InputError("weights belong to tokens; leave them out for a Gaussian")
     law = read_gaussian(at)
+    values = {symbol: exact[symbol.name] for symbol in statement.parameters}
+    _refuse_sizes(statement, values, law.size)
     if metric != "twisted":
-        return bures_variation(statement, values, law)
-    named = {symbol.name: value for symbol, value in values.items()}
-    V, A = matrices
-    return twisted_variation(statement, values, law, read_twist(statement, named, V, A, law.size))
+        return bures_variation(statement, values, law), law
+    return twisted_variation(statement, values, law, read_twist(statement, exact, V, A, law.size)), law
+
+
+def read_energy(energy: Any, metric: str) -> tuple[EnergyStatement, dict[str, Any]]:
+    """Return the definition of an energy and its exact parameters; refuse another form or metric."""
+    if metric not in METRICS:
+        raise InputError(f"metric = {metric!r} is unknown; use {', '.join(map(repr, METRICS))}")
+    statement = energy.statement()
+    if statement.rest != 0:
+        raise InputError(
+            f"{statement.name} is more than ½∬W dμdμ + ∫U dμ; second variations are known for that form"
+        )
+    return statement, energy.exact()
+
+
+def _refuse_sizes(statement: EnergyStatement, values: dict[Any, Any], d: int) -> None:
+    """Refuse parameters that do not fit tokens with d coordinates."""
+    for symbol, value in values.items():
+        sizes = zip(getattr(symbol, "shape", ()), _shape(value), strict=False)
+        if any(size == statement.dimensions[0] and found != d for size, found in sizes):
+            raise InputError(
+                f"{symbol.name} of the energy has shape {_shape(value)}, but the law lives in {d} dimensions"
+            )
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return (len(value), len(value[0])) if isinstance(value, list) else ()

@@ -81,9 +81,7 @@ def second_variation_argument(model: EnergyModel, metric: str) -> SecondVariatio
         raise InputError(
             f"{statement.name} is more than ½∬W dμdμ + ∫U dμ; second variations are known for that form"
         )
-    v, w = _velocities(statement)
-    pairs = _second(statement.pair, {statement.x: v, statement.y: w})
-    own = _second(statement.potential, {statement.x: v})
+    pairs, own = straight_integrands(statement)
     steps = [_definition(model, statement, pairs, own)]
     if metric == "wasserstein":
         steps += [_straight(statement, pairs, own), _sphere(statement, pairs, own)]
@@ -92,7 +90,7 @@ def second_variation_argument(model: EnergyModel, metric: str) -> SecondVariatio
     else:
         twisted = twisted_metric()
         steps += [_hamilton(statement, twisted), _acceleration(statement, twisted, pairs, own)]
-        steps += [_dirac(statement, twisted, pairs, own), *gaussian_steps.twisted_steps(statement, twisted)]
+        steps += [_dirac(statement, twisted), *gaussian_steps.twisted_steps(statement, twisted)]
     return SecondVariationArgument(model, statement, tuple(steps), metric, pairs, own)  # type: ignore[arg-type]
 
 
@@ -240,13 +238,22 @@ def _acceleration(statement: EnergyStatement, metric: TwistedMetric, pairs: Expr
 
 @dataclass(frozen=True)
 class OnDirac:
-    """Second variation and squared length at a Dirac, as expressions in x and v."""
+    """Second variation and squared length at a Dirac, as expressions in x and the velocity."""
 
     second: Expr
     square: Expr
+    velocity: Any
 
 
-def on_dirac(statement: EnergyStatement, metric: TwistedMetric, pairs: Expr, own: Expr) -> OnDirac:
+def straight_on_dirac(statement: EnergyStatement) -> OnDirac:
+    """Return the second derivative along straight lines at the law of one atom, beside |v|²."""
+    s, (v, w) = statement, _velocities(statement)
+    pairs, own = straight_integrands(statement)
+    second = (pairs / 2 + own).xreplace({s.y: s.x, w: v})
+    return OnDirac(normal_form(second).to_sympy(), Trace(v.T * v), v)
+
+
+def on_dirac(statement: EnergyStatement, metric: TwistedMetric) -> OnDirac:
     """Return the general formula of the second variation at the law of one atom at x with velocity v."""
     s, (v, w) = statement, _velocities(statement)
     together = {s.y: s.x, w: v, metric.x: s.x, metric.y: s.x, metric.v: v, metric.w: v}
@@ -254,15 +261,24 @@ def on_dirac(statement: EnergyStatement, metric: TwistedMetric, pairs: Expr, own
     force, rate = metric.force.xreplace(together), metric.rate.xreplace(together)
     bent = metric.acceleration(force, rate, v).xreplace({metric.density: density})
     slope = gradient(_one_sided(s), s.x).xreplace({s.y: s.x})
-    second = (pairs.xreplace(together) / 2 + own) + Trace(slope.T * bent)
+    second = straight_on_dirac(s).second + Trace(slope.T * bent)
     square = metric.square(v) * density
     return OnDirac(
-        normal_form(second, metric.symmetric).to_sympy(), normal_form(square, metric.symmetric).to_sympy()
+        normal_form(second, metric.symmetric).to_sympy(),
+        normal_form(square, metric.symmetric).to_sympy(),
+        v,
     )
 
 
-def _dirac(statement: EnergyStatement, metric: TwistedMetric, pairs: Expr, own: Expr) -> Step:
-    found = on_dirac(statement, metric, pairs, own)
+def straight_integrands(statement: EnergyStatement) -> tuple[Expr, Expr]:
+    """Return D²W(x, y)[(v, w)²] and D²U(x)[v²]."""
+    v, w = _velocities(statement)
+    pairs = _second(statement.pair, {statement.x: v, statement.y: w})
+    return pairs, _second(statement.potential, {statement.x: v})
+
+
+def _dirac(statement: EnergyStatement, metric: TwistedMetric) -> Step:
+    found = on_dirac(statement, metric)
     return Step(
         kind="step",
         title="Diracs",

@@ -146,6 +146,12 @@ def velocity_at(x: Any) -> Any:
 
 
 @cache
+def energy_part(statement: EnergyStatement) -> Averaged:
+    """Return F on N(α, Σ) as an average over pairs."""
+    return averaged(statement.pair / 2 + statement.potential, statement.x, statement.y)
+
+
+@cache
 def straight_part(statement: EnergyStatement) -> Averaged:
     r"""Return the second derivative of F along :math:`x + t\,v(x)`, v(x) = c + Lx, on N(α, Σ)."""
     x, y = statement.x, statement.y
@@ -156,6 +162,7 @@ def straight_part(statement: EnergyStatement) -> Averaged:
     return averaged(integrand.xreplace({v: velocity_at(x), w: velocity_at(y)}), x, y)
 
 
+@cache
 def gaussian_acceleration(metric: TwistedMetric) -> Any:
     r"""Return the acceleration at x of the twisted geodesic with velocity c + Lx, on N(α, Σ).
 
@@ -183,6 +190,7 @@ def gaussian_acceleration(metric: TwistedMetric) -> Any:
     return normal_form(acceleration.xreplace({metric.density: S.One}), known).to_matrix()
 
 
+@cache
 def bent_part(statement: EnergyStatement, metric: TwistedMetric) -> Averaged:
     """Return what the acceleration adds: the average of ⟨∇δF/δμ, acceleration⟩ over N(α, Σ)."""
     x, y = metric.x, metric.y
@@ -194,6 +202,7 @@ def bent_part(statement: EnergyStatement, metric: TwistedMetric) -> Averaged:
     return averaged(integrand, x, y, (*metric.symmetric, SIGMA))
 
 
+@cache
 def metric_part(metric: TwistedMetric) -> Averaged:
     r"""Return the squared length :math:`\int\langle v, |M|v\rangle\,G_\mu\,d\mu` of c + Lx."""
     integrand = metric.square(velocity_at(metric.x)) * metric.kernel

@@ -18,8 +18,8 @@ from symflow.derive.second_variation.gaussian import (
     LINEAR,
     SIGMA,
     Averaged,
-    averaged,
     bent_part,
+    energy_part,
     metric_part,
     straight_part,
     velocity_at,
@@ -192,7 +192,7 @@ class RestrictedHessian:
     def _errors(self) -> Iterator[Any]:
         m, statement = self.metric, kernel_energy(self.metric)
         values, sizes = _metric_values(m, Draw(1, seed=5), 1), {self.metric.x.shape[0]: 1}
-        length, energy = metric_part(m), _constant(statement)
+        length, energy = metric_part(m), energy_part(statement)
         lifted = (*straight_part(statement), *bent_part(statement, m))
         start = (Rational(1, 3), Rational(2, 5))
 
@@ -258,7 +258,7 @@ class AlongGradientFlow:
         m, statement, size = self.metric, kernel_energy(self.metric), 2
         draw, sizes = Draw(size, seed=7), {self.metric.x.shape[0]: size}
         values = _metric_values(m, draw, size)
-        law, energy = _law(draw, size), _constant(statement)
+        law, energy = _law(draw, size), energy_part(statement)
         inverse, A = values[m.size].inv(), values[m.parameters[0]]
 
         def flow(mean: Any, cov: Any) -> tuple[Any, Any, Any]:
@@ -278,11 +278,6 @@ class AlongGradientFlow:
         moving = {**values, **law, DRIFT: drift - linear * law[ALPHA], LINEAR: linear}
         lifted = summed((*straight_part(statement), *bent_part(statement, m)), moving, sizes)
         return (second / 2 - lifted).evalf(_DIGITS)
-
-
-def _constant(statement: EnergyStatement) -> Averaged:
-    """Return the energy itself as an average over pairs."""
-    return averaged(statement.pair / 2 + statement.potential, statement.x, statement.y)
 
 
 def _along(flow: Any, mean: Any, cov: Any, drift: Any, change: Any) -> tuple[Any, Any]:
