@@ -282,7 +282,7 @@ def _reduced(numerator: ExpSum, denominator: ExpSum) -> tuple[ExpSum, ExpSum]:
     measure = _measure([a - lowest for a in (*numerator.terms, *denominator.terms)])
     degree = (max(*numerator.terms, *denominator.terms) - lowest) / measure
     if degree > _MAX_DEGREE:
-        return numerator, denominator
+        return _divided(numerator, denominator)
     top, bottom = (_polynomial(part, lowest, measure) for part in (numerator, denominator))
     common = top.gcd(bottom)
     if common.degree() == 0:

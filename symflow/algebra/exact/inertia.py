@@ -63,7 +63,8 @@ class Inertia(rational.Inertia):
     @cached_property
     def null_space(self) -> list[tuple[Any, ...]]:
         """A basis of the kernel, exact."""
-        return kernel_of(self.rows, self.rank)
+        independent = [row for pivot in self.pivots for row in pivot.rows]
+        return kernel_of(self.rows, self.rank, independent)
 
     def value(self, vector: Sequence[Any]) -> Any:
         """Return vᵀAv."""
@@ -107,7 +108,7 @@ def inertia(rows: Rows) -> Inertia:
     >>> e = exponential(1)
     >>> found = inertia([[1, e], [e, e * e]])
     >>> found, found.null_space
-    (Inertia(positive=1, negative=0, zero=1), [(-exp(1), Fraction(1, 1))])
+    (Inertia(positive=1, negative=0, zero=1), [(Fraction(1, 1), -exp(-1))])
     >>> inertia([[0, 0, 0], [0, 1, 2], [0, 2, 1]]).negative_direction
     (Fraction(0, 1), Fraction(1, 1), Fraction(-1, 1))
     """

@@ -13,12 +13,18 @@ from typing import Any
 
 from symflow.algebra.exact.exponentials import ExpFraction, ExpSum, Scalar
 from symflow.algebra.exact.fields import FieldElement, NumberField, common_field
+from symflow.algebra.exact.polynomials import adjugate
 from symflow.algebra.exact.rational import fmpq, fractions, kernel, rational_matrix
+from symflow.algebra.exact.texts import simplest
 from symflow.errors import Undecided
 
 Rows = Sequence[Sequence[Any]]
 #: Bits of the largest integer matrix whose rank is computed.
 _MAX_BITS = 1 << 26
+#: Rows, and exponentials in them, up to which quotients of sums of exponentials are eliminated instead.
+_SMALL, _SMALL_LAYERS = 4, 16
+#: Rank up to which vectors of the kernel are computed as minors.
+_MINORS = 8
 _ZERO = Fraction(0)
 
 
@@ -51,11 +57,24 @@ def rank_of(rows: Rows, at_least: int = 0) -> int:
     bound = _constant_rank(stacked, field, width)
     if len(layers) <= 1 or bound == at_least:
         return bound
-    return _rank_at_large_integer(layers, field)
+    try:
+        return _rank_at_large_integer(layers, field)
+    except Undecided:
+        if len(rows) > _SMALL or len(layers) > _SMALL_LAYERS:
+            raise
+    return width - len(_kernel_by_elimination(rows))
 
 
-def kernel_of(rows: Rows, rank: int) -> list[tuple[Any, ...]]:
+def kernel_of(rows: Rows, rank: int, independent: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
     """Return a basis of the kernel of a matrix of known rank; of constants where these span it.
+
+    Parameters
+    ----------
+    rows : sequence of sequences
+        Fractions, elements of one number field or sums of exponentials.
+    rank : int
+    independent : sequence of int, optional
+        As many rows of a symmetric matrix as its rank, whose block is regular.
 
     Examples
     --------
@@ -72,7 +91,11 @@ def kernel_of(rows: Rows, rank: int) -> list[tuple[Any, ...]]:
         found = [tuple(column) for column in fractions(kernel(rational_matrix(_plain(stacked))).transpose())]
     else:
         found = _kernel_by_elimination(stacked)
-    return found if len(found) == width - rank else _kernel_by_elimination(rows)
+    if len(found) == width - rank:
+        return found
+    if independent is not None and len(independent) <= _MINORS:
+        return _kernel_by_minors(rows, independent)
+    return _kernel_by_elimination(rows)
 
 
 def layers_of(rows: Rows) -> dict[Scalar, list[list[Scalar]]]:
@@ -179,6 +202,33 @@ def monomials(exponents: Sequence[Scalar]) -> tuple[list[tuple[int, ...]], list[
 
 
 # ----------------------------------------------------------------------------------------------------- kernel
+
+
+def _kernel_by_minors(rows: Rows, independent: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Return a basis of the kernel of a symmetric matrix by Cramer's rule; over ℚ in lowest terms."""
+    block = [[rows[i][j] for j in independent] for i in independent]
+    inverse, determinant = adjugate(block)
+    basis = []
+    for free in (j for j in range(len(rows)) if j not in independent):
+        vector: list[Any] = [_ZERO] * len(rows)
+        vector[free] = determinant
+        for row, i in zip(inverse, independent, strict=True):
+            terms = (c * rows[k][free] for c, k in zip(row, independent, strict=True) if c and rows[k][free])
+            vector[i] = -sum(terms, _ZERO)
+        basis.append(tuple(_lowest_terms(vector, determinant)))
+    return basis
+
+
+def _lowest_terms(vector: Sequence[Any], common: Any) -> list[Any]:
+    """Return a multiple of a vector over ℚ with small entries; a vector over a field as it is."""
+    parts = [part for entry in (*vector, common) for part in _scalars(entry)]
+    if any(isinstance(part, FieldElement) for part in parts):
+        return list(vector)
+    return [simplest(entry / common) if entry else _ZERO for entry in vector]
+
+
+def _scalars(entry: Any) -> list[Any]:
+    return [part for term in entry.terms.items() for part in term] if isinstance(entry, ExpSum) else [entry]
 
 
 def _kernel_by_elimination(rows: Rows) -> list[tuple[Any, ...]]:

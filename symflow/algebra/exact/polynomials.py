@@ -92,17 +92,34 @@ def characteristic_polynomial(rows: Sequence[Sequence[Any]]) -> list[Any]:
     >>> characteristic_polynomial([[Fraction(1), Fraction(2)], [Fraction(2), Fraction(1)]])
     [Fraction(-3, 1), Fraction(-2, 1), Fraction(1, 1)]
     """
+    return _leverrier(rows)[0]
+
+
+def adjugate(rows: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], Any]:
+    """Return the adjugate and the determinant of a square matrix, without dividing by its entries.
+
+    Examples
+    --------
+    >>> adjugate([[Fraction(1), Fraction(2)], [Fraction(3), Fraction(4)]])[1]
+    Fraction(-2, 1)
+    """
+    coefficients, last = _leverrier(rows)
+    sign = 1 if len(rows) % 2 else -1
+    return [[sign * entry for entry in row] for row in last], -sign * coefficients[0]
+
+
+def _leverrier(rows: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[Any]]]:
+    """Return the coefficients of det(x − A), and the matrix M with AM = −det(−A)."""
     size = len(rows)
     coefficients: list[Any] = [Fraction(1)]
-    work: list[list[Any]] = [[Fraction(0)] * size for _ in range(size)]
+    product: list[list[Any]] = [[Fraction(0)] * size for _ in range(size)]
+    factor = product
     for k in range(1, size + 1):
         last = coefficients[-1]
-        work = [
-            [entry + (last if i == j else 0) for j, entry in enumerate(row)] for i, row in enumerate(work)
-        ]
-        work = [[_dot(row, [other[j] for other in work]) for j in range(size)] for row in rows]
-        coefficients.append(-sum((work[i][i] for i in range(size)), Fraction(0)) * Fraction(1, k))
-    return coefficients[::-1]
+        factor = [[c + (last if i == j else 0) for j, c in enumerate(row)] for i, row in enumerate(product)]
+        product = [[_dot(row, [other[j] for other in factor]) for j in range(size)] for row in rows]
+        coefficients.append(-sum((product[i][i] for i in range(size)), Fraction(0)) * Fraction(1, k))
+    return coefficients[::-1], factor
 
 
 def _dot(row: Sequence[Any], column: Sequence[Any]) -> Any:

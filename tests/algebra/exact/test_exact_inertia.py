@@ -14,7 +14,8 @@ from symflow.algebra.exact.inertia import inertia, quadratic_value, smallest_eig
 from symflow.algebra.exact.kernels import rank_of
 from symflow.algebra.exact.root import Root
 from symflow.algebra.exact.spectrum import spectrum
-from symflow.errors import InputError
+from symflow.algebra.exact.texts import simplest
+from symflow.errors import InputError, Undecided
 
 PENTAGON = cosines(5)
 
@@ -182,3 +183,27 @@ def test_bounds_of_the_smallest_eigenvalue():
     assert high - low < F(1, 10**9)
     low, high = smallest_eigenvalue([[PENTAGON.cos(1), 0], [0, E]])
     assert low <= PENTAGON.cos(1) <= high
+
+
+@pytest.mark.parametrize("kind", ["exponential", "both"])
+def test_kernels_that_no_constants_span(kind):
+    rng, draw = random.Random(4), _numbers(kind)
+    left = [[draw(rng) for _ in range(4)] for _ in range(3)]
+    a = _product([list(column) for column in zip(*left, strict=True)], left)
+    found = inertia(a)
+    assert (found.positive, found.zero) == (3, 1)
+    (vector,) = found.null_space
+    top = next(c for c in vector if c)
+    ratios = [simplest(c / top) for c in vector]
+    assert not all(isinstance(ratio, F) for ratio in ratios)
+    assert all(entry == 0 for (entry,) in _product(a, [[c] for c in vector]))
+
+
+def test_ranks_beyond_the_limits_are_computed_or_left_open():
+    # The exponents are floats: one common measure for all of them is about 2⁻⁵³.
+    points = [F(0.1), F(0.7), F(-1.3), F(0.4), F(2.2), F(-0.9)]
+    outer = [[exponential(s + t) for t in points] for s in points]
+    small = inertia([row[:3] for row in outer[:3]])
+    assert (small.positive, small.zero) == (1, 2)
+    with pytest.raises(Undecided, match="bits"):
+        inertia(outer)
