@@ -76,12 +76,13 @@ def print_finding(out: Console, found: Any) -> None:
 
 def energies() -> list[dict[str, str]]:
     """Return every energy: its name and what it is."""
-    from symflow.energies import Pairwise
+    from symflow.energies import Energy, Pairwise
     from symflow.energies.registry import shipped_energies
 
+    kinds: list[type[Energy]] = [*shipped_energies().values(), Pairwise]
     return [
         {"name": kind.__name__, "describe": (kind.__doc__ or "").splitlines()[0]}
-        for kind in (*shipped_energies().values(), Pairwise)
+        for kind in kinds
     ]
 
 

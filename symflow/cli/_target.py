@@ -41,7 +41,7 @@ def resolve(text: str) -> Target:
     InputError
         If it is neither a shipped model nor a readable spec file.
     """
-    if _looks_like_a_path(text):
+    if looks_like_a_path(text):
         from symflow.spec import load_spec
 
         spec = load_spec(text)
@@ -52,6 +52,7 @@ def resolve(text: str) -> Target:
     return Target(text, model_named(text))
 
 
-def _looks_like_a_path(text: str) -> bool:
+def looks_like_a_path(text: str) -> bool:
+    """Whether a text means a file."""
     path = Path(text)
     return path.suffix == ".toml" or len(path.parts) > 1 or path.is_file()

@@ -15,6 +15,7 @@ from symflow.cli._plain import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from symflow.cli._energies import EnergyTarget
     from symflow.cli._target import Target
     from symflow.derive.derivation import Argument
     from symflow.derive.steps import Checked, Step
@@ -119,22 +120,30 @@ def derive(
     """Derive the mean-field equations and check every step.
 
     Where Gaussians are not preserved there are none: the document then is the proof, and the exit code 2. On
-    the sphere, and for a spec file with tokens, it is the system of n tokens that is derived.
+    the sphere, and for a spec file with tokens, it is the system of n tokens that is derived; of an energy,
+    or of a spec file that states one and no model, the first variation.
     """
     from symflow.cli._documents import write_document
+    from symflow.cli._energies import EnergyTarget, energy_target
     from symflow.cli._findings import GAUSSIAN, argument_of, kind_of
     from symflow.cli._target import resolve
+    from symflow.derive.energies import first_variation
     from symflow.errors import CheckFailed
 
     if fragment and form not in (None, "latex"):
         raise click.UsageError("--fragment belongs to --format latex.")
     form = form or ("latex" if fragment or out else None)
-    target = resolve(model)
-    kind = kind_of(target, tokens, stability)
+    energy = energy_target(model)
+    target = energy or resolve(model)
+    kind = "-variation" if isinstance(target, EnergyTarget) else kind_of(target, tokens, stability)
+    if energy and (tokens or stability):
+        raise click.UsageError("--tokens and --stability belong to models of attention.")
     if form == "sympy" and kind != GAUSSIAN:
         raise click.UsageError("--format sympy belongs to the equations of mean and covariance.")
     with progress(f"deriving {target.name}"):
-        found = argument_of(target, kind)
+        found: Any = (
+            first_variation(target.model) if isinstance(target, EnergyTarget) else argument_of(target, kind)
+        )
         checked = found.checked()
     failed = next(((step, seen) for step, seen in checked if not seen.passed), None)
     if failed:
@@ -150,7 +159,7 @@ def derive(
     if as_json:
         print_json(summary | {"format": form, "path": path and str(path), "document": None if path else text})
     elif form is None:
-        _print_overview(console(), target, found, checked)
+        _print_overview(console(), found, checked)
     elif text is not None and not path:
         click.echo(text)
     if path:
@@ -194,22 +203,16 @@ def _as_sympy(derivation: Any) -> str:
     return "\n".join(lines)
 
 
-def _summary(target: Target, found: Argument, checked: list[tuple[Step, Checked]]) -> dict[str, Any]:
-    from symflow.cli._findings import finding
-
+def _summary(
+    target: Target | EnergyTarget, found: Any, checked: list[tuple[Step, Checked]]
+) -> dict[str, Any]:
     statement = found.statement
     return {
         "model": target.name,
         "statement": statement.name,
-        "score": found.model.score,
-        "kernel": found.model.kernel,
-        "scale": str(found.model.scale),
-        "value": found.model.value,
-        "normalise": found.model.normalise,
+        **_about(found),
         "space": statement.space,
-        "diffusion": str(statement.diffusion),
         "parameters": {symbol.name: _shape(symbol, statement) for symbol in statement.parameters},
-        **finding(found),
         "reference": statement.reference,
         "checked": all(seen.passed for _, seen in checked),
         "steps": [
@@ -225,14 +228,46 @@ def _summary(target: Target, found: Argument, checked: list[tuple[Step, Checked]
     }
 
 
+def _about(found: Any) -> dict[str, Any]:
+    """Return what is said of a model or of an energy, and what was found."""
+    from symflow.cli._energies import energy_finding
+    from symflow.cli._findings import finding
+
+    if hasattr(found, "functional"):
+        return energy_finding(found)
+    statement = found.statement
+    return {
+        "score": found.model.score,
+        "kernel": found.model.kernel,
+        "scale": str(found.model.scale),
+        "value": found.model.value,
+        "normalise": found.model.normalise,
+        "diffusion": str(statement.diffusion),
+        **finding(found),
+    }
+
+
 def _shape(symbol: Any, statement: Statement) -> list[str]:
     heads = [statement.stacked[symbol.name]] if symbol.name in statement.stacked else []
     return [str(size) for size in (*heads, *getattr(symbol, "shape", ()))]
 
 
-def _print_overview(
-    out: Console, target: Target, found: Argument, checked: list[tuple[Step, Checked]]
-) -> None:
+def _print_overview(out: Console, found: Any, checked: list[tuple[Step, Checked]]) -> None:
+    from rich.markup import escape
+
+    from symflow.cli._energies import print_energy
+
+    if hasattr(found, "functional"):
+        print_energy(out, found)
+    else:
+        _print_model(out, found)
+    rows = table("step", "rule", "checked by")
+    for step, seen in checked:
+        rows.add_row(escape(plain(step.title)), escape(plain(step.rule)), escape(f"✓ {seen.method}"))
+    out.print(rows)
+
+
+def _print_model(out: Console, found: Argument) -> None:
     from rich.markup import escape
 
     from symflow.cli._findings import print_finding
@@ -248,10 +283,6 @@ def _print_overview(
     out.print(escape(f"  weights   k = {model.kernel}" + _normalised(model.normalise)))
     out.print()
     print_finding(out, found)
-    rows = table("step", "rule", "checked by")
-    for step, seen in checked:
-        rows.add_row(escape(plain(step.title)), escape(plain(step.rule)), escape(f"✓ {seen.method}"))
-    out.print(rows)
 
 
 def _normalised(how: str) -> str:

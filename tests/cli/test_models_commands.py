@@ -13,6 +13,7 @@ def test_list_names_models_and_integrators(symflow_command: Any) -> None:
     found = symflow_command("list", "--json").json
     assert {"softmax", "l2"} <= {row["name"] for row in found["models"]}
     assert {"dop853", "rk4"} <= {row["name"] for row in found["integrators"]}
+    assert {"Entropy", "LogPartition", "SelfTransport", "Pairwise"} <= {e["name"] for e in found["energies"]}
     shown = symflow_command("list").stdout
     assert "softmax" in shown
     assert "dop853" in shown
@@ -28,6 +29,21 @@ def test_derive_as_json(symflow_command: Any, model: str) -> None:
     assert {step["kind"] for step in found["steps"]} >= {"definition", "lemma", "result"}
     assert "alpha" in found["mean_rhs"]
     assert r"\alpha" in found["mean_rhs_latex"]
+
+
+def test_derive_of_an_energy_is_its_first_variation(symflow_command: Any, tmp_path: Path) -> None:
+    found = symflow_command("derive", "interaction", "--json").json
+    assert found["checked"] is True and found["model"] == "interaction"
+    assert found["variation"].startswith("Average(exp(beta*Trace(")
+    assert r"\int" in found["variation_latex"] and found["no_closed_form"] is None
+    spec = tmp_path / "own.toml"
+    spec.write_text('[energy]\ndensity = "dot(x, y)**2"\npotential = "norm2(x)"\n')
+    page = symflow_command("derive", str(spec), "--fragment").stdout
+    assert r"\frac{\delta F}{\delta\mu}(x)" in page and r"\documentclass" not in page
+    shown = symflow_command("derive", str(spec)).stdout
+    assert "F(N(alpha, Sigma))" in shown
+    refused = symflow_command("derive", "interaction", "--tokens")
+    assert refused.code == 2
 
 
 def test_derive_default_is_for_reading(symflow_command: Any) -> None:

@@ -6,12 +6,13 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Symbol, exp
+from sympy import Expr, Symbol, Trace, exp
 
 from symflow.algebra.functionals.nodes import Density, TransportCost
 from symflow.algebra.functionals.variation import first_variation as vary
 from symflow.algebra.functionals.variation import spatial_gradient
 from symflow.algebra.latex import latex
+from symflow.algebra.words import normal_form
 from symflow.derive.derivation import Argument
 from symflow.derive.energies.checks import (
     AtomDifferences,
@@ -97,7 +98,7 @@ def first_variation(energy: Any) -> EnergyDerivation:
     --------
     >>> from symflow.models.energies.interaction import Interaction
     >>> first_variation(Interaction()).variation
-    (Average(exp(beta*Trace(x.T*y)), y))/beta
+    Average(exp(beta*Trace(x.T*y))/beta, y)
     """
     return _derived(getattr(energy, "model", energy))
 
@@ -106,7 +107,7 @@ def first_variation(energy: Any) -> EnergyDerivation:
 def _derived(model: Any) -> EnergyDerivation:
     statement = model.statement()
     functional, x = statement.functional, statement.x
-    variation = vary(functional, x)
+    variation = _merged(vary(functional, x))
     gradient = None if functional.has(Density) else spatial_gradient(variation, x)
     try:
         gaussian, reason = gaussian_energy(statement), ""
@@ -120,6 +121,11 @@ def _derived(model: Any) -> EnergyDerivation:
         *([_gaussian(found), *_moments(found)] if gaussian is not None else []),
     )
     return EnergyDerivation(model, statement, steps, functional, variation, gradient, gaussian, reason)
+
+
+def _merged(expr: Any) -> Any:
+    """Write inner products in one way, so that averages that are equal by symmetry add up."""
+    return expr.replace(lambda e: isinstance(e, Trace), lambda e: normal_form(e).to_sympy())
 
 
 def _definition(found: EnergyDerivation) -> Step:
@@ -291,4 +297,4 @@ def second_variation_kernel(energy: Any, y: Any) -> Expr:
     >>> second_variation_kernel(Interaction(), statement.y)
     exp(beta*Trace(x.T*y))/beta
     """
-    return vary(first_variation(energy).variation, y)
+    return _merged(vary(first_variation(energy).variation, y))

@@ -22,7 +22,7 @@ _DIGITS = 60
 _STEP = Rational(1, 10**20)  #: of central differences, whose error is its square
 _TOLERANCE = mpmath.mpf(10) ** -30
 _SIZES = (1, 2)
-_POINTS = 4
+_POINTS = 3
 
 
 @dataclass(frozen=True)
