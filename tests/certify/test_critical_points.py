@@ -169,7 +169,7 @@ def test_the_cover_names_what_it_cannot_exclude(table):
         cover(3, table, [])
 
 
-@pytest.mark.parametrize("pair", ["dot(x, A*y)", "norm2(x - y)", "exp(x*y)", "dot(x, z)"])
+@pytest.mark.parametrize("pair", ["dot(x, A*y)", "norm2(x - A*y)", "exp(x*y)", "dot(x, z)"])
 def test_a_profile_is_a_function_of_the_cosine_alone(pair):
     with pytest.raises(Rejected):
         Profile(pair, {"A": Fraction(1)})
@@ -181,6 +181,20 @@ def test_complete_lists_for_other_sizes(beta, n, orbits):
     verdict = check("critical-points", beta, n)
     assert verdict.status == "proved"
     assert len(verdict.certificate.statement["points"]) == orbits
+
+
+def test_distances_are_functions_of_the_cosine():
+    """|x − y|² = 2 − 2c: a Gaussian kernel has w' = 2e^{2c − 2}."""
+    profile = Profile("exp(-norm2(x - y))", {})
+    with flint.ctx.workprec(64):
+        first, second = profile.slopes(flint.arb(1) / 4)
+    assert float(first) == pytest.approx(2 * np.exp(-1.5))
+    assert float(second) == pytest.approx(4 * np.exp(-1.5))
+    verdict = check("critical-points", Pairwise("exp(-norm2(x - y))", space="sphere"), 4)
+    assert verdict.status == "proved"
+    # the interaction energy at β = 2, up to a factor
+    same = check("critical-points", 2, 4).certificate.statement["points"]
+    assert verdict.certificate.statement["points"] == same
 
 
 def test_no_box_with_a_critical_point_is_excluded(record, table):

@@ -47,6 +47,15 @@ def test_spectra_are_those_of_the_formulas():
     assert by_name["simplex"].kind == "minimum"
 
 
+def test_the_compiled_hessian_finds_the_same_points():
+    compiled = critical_points(Interaction(1.0), 4, 2, starts=60, certify=False, backend="compiled")
+    plain = search(Interaction(1.0), 4, 2, starts=60, certify=False)
+    assert [p.name for p in compiled] == [p.name for p in plain]
+    np.testing.assert_allclose(
+        [p.eigenvalues for p in compiled], [p.eigenvalues for p in plain], rtol=0, atol=1e-10
+    )
+
+
 def test_few_starts_leave_an_atlas_that_is_not_called_complete():
     atlas = search(Interaction(1.0), 5, 2, starts=8)
     assert len(atlas) < 7

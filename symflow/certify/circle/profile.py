@@ -11,17 +11,17 @@ from fractions import Fraction
 from typing import Any
 
 from symflow.algebra.text.syntax import Call, Name, Node, Number, Power, Product, Sum, read
+from symflow.certify.sphere.energy import combination
 from symflow.certify.taylor.enclosed import EnclosedSeries, exact
 from symflow.certify.taylor.tree import evaluate
 from symflow.certify.terms import Rejected
 
-TOKENS = ("x", "y")
 _COSINE = "c"
 _ORDER = 2
 
 
 class Profile:
-    """The function w of the cosine, from the text of W(x, y) in which tokens occur in inner products only.
+    """The function w of the cosine, from the text of W(x, y), where tokens occur in inner products only.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def _with_cosine(node: Node, names: frozenset[str]) -> Node:
     """Return the tree with one name for the inner product of the two tokens, and one for squared lengths."""
     match node:
         case Call(function="dot" | "norm2", arguments=arguments):
-            ends = [argument.name for argument in arguments if isinstance(argument, Name)]
-            if len(ends) != len(arguments) or not set(ends) <= set(TOKENS):
-                raise Rejected("tokens may occur in inner products of two tokens only")
-            if len(set(ends)) == 1:
-                return Number(node.position, Fraction(1))
-            return Name(node.position, _COSINE)
+            left, right = combination(arguments[0]), combination(arguments[-1])
+            if left is None or right is None:
+                raise Rejected("tokens may occur in inner products of tokens only")
+            cosine, one = Name(node.position, _COSINE), Number(node.position, Fraction(1))
+            products = [(s * t, one if a == b else cosine) for s, a in left for t, b in right]
+            return Sum(node.position, tuple(products))
         case Call(function="exp" | "sin" | "cos" | "tanh" | "erf" | "sqrt" | "sigmoid", arguments=arguments):
             return Call(node.position, node.function, tuple(_with_cosine(a, names) for a in arguments))
         case Name(name=name):

@@ -88,11 +88,29 @@ class Evaluated:
         return self.series.number(weight) * found
 
 
+def combination(node: Node) -> tuple[tuple[int, str], ...] | None:
+    """Return signs and names of a sum of tokens such as ``x - y``; None for anything else.
+
+    Examples
+    --------
+    >>> combination(read("x - y")), combination(read("A*x"))
+    (((1, 'x'), (-1, 'y')), None)
+    """
+    match node:
+        case Name(name=name) if name in TOKENS:
+            return ((1, name),)
+        case Sum(terms=terms):
+            parts = [(sign, combination(term)) for sign, term in terms]
+            if all(part is not None for _, part in parts):
+                return tuple((sign * s, name) for sign, part in parts for s, name in part or ())
+    return None
+
+
 def _invariant(node: Node) -> bool:
-    """Whether tokens are arguments of dot and norm2 and nothing else, and no matrix stands between them."""
+    """Whether tokens and their sums are arguments of dot and norm2 alone, with no matrix between them."""
     match node:
         case Call(function="dot" | "norm2", arguments=arguments):
-            return all(isinstance(argument, Name) and argument.name in TOKENS for argument in arguments)
+            return all(combination(argument) is not None for argument in arguments)
         case Call(arguments=arguments):
             return all(_invariant(argument) for argument in arguments)
         case Name(name=name):
