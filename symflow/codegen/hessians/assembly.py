@@ -37,10 +37,9 @@ class Assembly:
         self.energy, self.numbers, self.x = energy, numbers, x
         self._pair_jet, self._token_jet = pair_jet, token_jet
         self.batch, self.n, self.d = x.shape
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            self._tokens()
-            self._features()
-            self._pairs()
+        self._tokens()
+        self._features()
+        self._pairs()
 
     # ---- what a kernel returns ---------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from symflow.errors import BackendWarning, BuildError
 from symflow.models.energies.statement import EnergyStatement
 
 #: As for tokens: never -ffast-math, and no contraction, so that registers of any width give equal bits.
-FLAGS = ("-O3", "-fPIC", "-DNDEBUG", "-fno-math-errno", "-ffp-contract=off", "-w")
+FLAGS = ("-O2", "-fPIC", "-DNDEBUG", "-fno-math-errno", "-ffp-contract=off", "-w")
 OPTIONAL_FLAGS = ("-march=native",)
 
 BACKENDS = ("auto", "compiled", "numpy")

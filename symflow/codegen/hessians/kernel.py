@@ -144,7 +144,8 @@ class HessianKernel:
         bound = self._bound(d)
         outputs = (value, gradient, product, matrix, frames, slopes, reduced)
         if self._form.evaluate is None:
-            _with_arrays(self._form, bound, self._sphere, x, v, outputs)
+            with np.errstate(all="ignore"):  # what is not finite is refused below
+                _with_arrays(self._form, bound, self._sphere, x, v, outputs)
             return
         status, where = self._form.evaluate(batch, n, d, self._sphere, bound, x, v, *outputs)
         if status == _NOT_FINITE:

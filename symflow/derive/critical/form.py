@@ -86,7 +86,7 @@ def hessian_form(energy: Any, space: str | None = None) -> HessianForm:
     >>> from symflow.models.energies.interaction import Interaction
     >>> found = hessian_form(Interaction())
     >>> found.slope
-    Trace(eta.T*x)*exp(beta*Trace(x.T*y)) + Trace(xi.T*y)*exp(beta*Trace(x.T*y))
+    exp(beta*Trace(x.T*y))*Trace(eta.T*x) + exp(beta*Trace(x.T*y))*Trace(xi.T*y)
     """
     model = getattr(energy, "model", energy)
     statement: EnergyStatement = model.statement()
