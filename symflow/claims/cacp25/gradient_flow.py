@@ -36,9 +36,9 @@ CLAIMS = (
         holds=r"$\Gamma_\mu = \pm|M|^{-1}G_\mu^{-1}\nabla\frac{\delta F}{\delta\mu}$, $M = AV^{-1}$, "
         r"$G_\mu(x) = \int e^{\langle Qx, Ky\rangle}d\mu(y)$, for every law of compact support: the "
         r"ascent of $F$ where $M \succ 0$, the descent where $M \prec 0$. $A = K^\top Q$ must be "
-        r"symmetric and $AV^{-1}$ symmetric definite: for $d \ge 2$ and $V$ invertible, Diracs and laws "
-        r"of two atoms admit no other symmetric definite matrix in place of $M$, and none at all where "
-        r"one of these fails.",
+        r"symmetric and $AV^{-1}$ symmetric definite: for $d \ge 2$ and $V$ invertible, the derivation "
+        r"shows that Diracs and laws of two atoms admit no other matrix in place of $M$, up to a "
+        r"positive factor, and none at all where one of these fails.",
         hypotheses=r"$V$ invertible, $A = A^\top$, $AV^{-1}$ symmetric definite; formal: an identity of "
         r"vector fields at every law, not the existence of curves or of a distance.",
         method="cases",

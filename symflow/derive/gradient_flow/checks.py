@@ -25,6 +25,9 @@ from symflow.models.statement import Statement
 SIZES = ((1, 2), (2, 3))
 #: Residuals are evaluated to these digits and have to be below the threshold.
 DIGITS, ZERO = 60, Float("1e-45", 60)
+#: The same for two tokens.
+_PAIR_SIZES = ((2, 2), (3, 2))
+_PAIRS = f"explicit matrices at two rational tokens, d = 2, 3, {DIGITS} digits"
 _COMPONENTS = f"explicit matrices at rational tokens, (d, n) = {', '.join(map(str, SIZES))}, {DIGITS} digits"
 
 
@@ -233,17 +236,17 @@ class TwoAtoms:
 
     def run(self) -> Checked:
         """Differentiate the energy of two atoms at parameters that are not symmetric."""
-        for sample in samples(self.statement, self.found, 43, sizes=((2, 2), (3, 2))):
+        for sample in samples(self.statement, self.found, 43, sizes=_PAIR_SIZES):
             x, y = sample.cloud.tokens
             parallel = []
             for theta in (Rational(1, 2), Rational(1, 3)):
                 found = self._at(sample, x, y, theta)
                 if found is None:
-                    return Checked(False, _COMPONENTS, f"{_where(sample)}: the gradient has another form")
+                    return Checked(False, _PAIRS, f"{_where(sample)}: the gradient has another form")
                 parallel.append(found)
             if all(parallel):
-                return Checked(False, _COMPONENTS, f"{_where(sample)}: parallel without the equation")
-        return Checked(True, _COMPONENTS, "residual 0; not parallel for two values of θ")
+                return Checked(False, _PAIRS, f"{_where(sample)}: parallel without the equation")
+        return Checked(True, _PAIRS, "residual 0; not parallel for two values of θ")
 
     def _at(self, sample: Sample, x: Any, y: Any, theta: Any) -> bool | None:
         """Return whether gradient and Sw are parallel; None where the formula fails."""
