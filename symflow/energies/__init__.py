@@ -1,11 +1,13 @@
-r"""Energies of clouds of tokens, and their gradients, also where they exceed the range of doubles.
+r"""Energies of tokens and of Gaussian laws, and their gradients, also where they exceed the range of doubles.
 
-Every energy is a mean over ordered pairs, the pair of a token with itself included. It takes tokens of shape
-(n, d), or any number of leading axes before these two, such as time; no array of n × n numbers is formed for
-many tokens.
+An energy of tokens is that of their law, in which every ordered pair counts, also that of a token with itself.
+It takes tokens of shape (n, d), or any number of leading axes before these two, such as time; no array of n × n
+numbers is formed for many tokens. ``energy.on_gaussian(mean, cov)`` is the closed form at a Gaussian law,
+``energy.first_variation(x, at)`` has δF/δμ and its gradient, and ``energy.statement()`` and ``energy.exact()``
+are the definition at symbolic size and the parameters as exact numbers.
 """
 
-from symflow.energies.along import energy_along
+from symflow.energies.along import energy_along, energy_of_laws
 from symflow.energies.dissipation import Dissipation
 from symflow.energies.energy import Energy
 from symflow.energies.entropy import Entropy
@@ -25,4 +27,5 @@ __all__ = [
     "Pairwise",
     "SelfTransport",
     "energy_along",
+    "energy_of_laws",
 ]

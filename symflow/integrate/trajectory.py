@@ -268,6 +268,26 @@ class GaussianTrajectory(Trajectory):
         """Dimension d."""
         return int(self.mean.shape[-1])
 
+    def energy(self, which: Any) -> Array:
+        """Return an energy of the law at every time, (T,), from its closed form.
+
+        Parameters
+        ----------
+        which : energy of :mod:`symflow.energies`, or number
+            E.g. ``energies.SelfTransport(A, epsilon)``; a number stands for the interaction energy with that
+            beta.
+
+        Raises
+        ------
+        InputError
+            If the energy has no closed form or is infinite at some time, or the law depends on positions.
+        """
+        from symflow.energies import energy_of_laws
+
+        if self.mean.ndim != 2:
+            raise InputError("the law depends on positions; take the energy of one position at a time")
+        return energy_of_laws(which, self.mean, self.cov)
+
     def _header(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (*_HEADER, *self._named)}
 

@@ -187,6 +187,37 @@ def test_mean_of_many_tokens_approaches_the_gaussian_value() -> None:
         assert abs(energy.value(x) - energy.on_gaussian(MEAN, COV).value) < 6 * spread
 
 
+def test_energies_along_runs() -> None:
+    """Sinkhorn attention with V = A = Aᵀ descends its cost: dF/dt = −4 tr(GΣG) − |∂F/∂α|², G = ∂F/∂Σ."""
+    score, start = np.array([[0.6, 0.2], [0.2, -0.5]]), symflow.Gaussian([0.3, 0.0], [[1.0, 0.3], [0.3, 0.6]])
+    run = symflow.solve(
+        symflow.Sinkhorn(),
+        start,
+        {"A": score, "V": score},
+        (0, 0.4),
+        t_eval=np.linspace(0, 0.4, 5),
+        backend="numpy",
+        rtol=1e-12,
+    )
+    energy = SelfTransport(score, 1.0)
+    along = run.energy(energy)
+    assert (np.diff(along) < 0).all()
+    found = energy.on_gaussian(run.mean[2], run.cov[2])
+    rate = (
+        -4 * np.trace(found.cov_gradient @ run.cov[2] @ found.cov_gradient)
+        - found.mean_gradient @ found.mean_gradient
+    )
+    quotient = (along[0] - 8 * along[1] + 8 * along[3] - along[4]) / 1.2
+    assert quotient == pytest.approx(rate, abs=2e-4)
+    tokens = symflow.solve(
+        symflow.Softmax(), X[:, :2], {"A": score, "V": np.eye(2)}, (0, 0.1), backend="numpy", t_eval=[0, 0.1]
+    )
+    own = Pairwise("exp(dot(x, A*y))", A=score)
+    np.testing.assert_allclose(tokens.energy(own), Exponential(score, np.eye(2)).value(tokens.x), rtol=1e-13)
+    with pytest.raises(InputError, match=r"at t\[0\]: exponential is infinite"):
+        run.energy(Exponential(2 * np.eye(2), np.eye(2)))
+
+
 def test_parameters_are_exact_as_they_were_given() -> None:
     assert Interaction(0.1).exact() == {"beta": Fraction(0.1)}
     assert Interaction(Rational(1, 3)).exact() == {"beta": Fraction(1, 3)}
