@@ -260,6 +260,17 @@ def test_malformed_statements_are_rejected(change):
     assert outcome.reason
 
 
+def test_proofs_are_readable():
+    text = _check("minors")[0].to_latex()
+    assert r"v^\top A v = -2" in text
+    assert r"0 & 1 & 2" in text
+    assert r"\beta" in _check("on a box")[0].to_latex()
+    assert "covering" in _check("on a box")[0].to_latex()
+    assert "diag" in check("definiteness", [[2, 1], [1, 2]]).to_latex()
+    assert "theta" in _check("golden")[0].to_latex()
+    assert len(check("definiteness", np.diag(np.arange(1.0, 13.0)) / 3).to_latex()) < 4000
+
+
 def test_arguments_as_text(tmp_path):
     read = claim("definiteness").from_text
     assert check("definiteness", *read('[[2, 1], [1, "1/2"]]')).status == "proved"

@@ -27,7 +27,8 @@ from symflow.algebra.exact.inertia import quadratic_value, without_denominators
 from symflow.algebra.exact.kernels import rank_of
 from symflow.algebra.exact.rational import Inertia, rational_matrix
 from symflow.algebra.exact.real import enclose, sign
-from symflow.algebra.exact.texts import read_matrix
+from symflow.algebra.exact.texts import names_in, read_matrix
+from symflow.algebra.text.syntax import read
 from symflow.certify.certificate import Certificate
 from symflow.certify.propositions import proposition
 from symflow.certify.propositions.definiteness import (
@@ -44,6 +45,12 @@ from symflow.errors import InputError, Undecided
 MAX_BITS = 4096
 _MARGIN_BITS = 192
 MAX_BOXES = 200_000
+_SHOWN, _CHARACTERS = 8, 800  #: rows and characters of a matrix that is printed
+_TITLES = {
+    "L": r"A = \pm L\,\mathrm{diag}(D)\,L^\top,\qquad L =",
+    "D": "D =",
+    "kernel": r"Av = 0 \text{ for the rows } v^\top \text{ of}",
+}
 
 
 class DefinitenessProof(ProofKind):
@@ -65,6 +72,39 @@ class DefinitenessProof(ProofKind):
         except (InputError, Undecided, Rejected) as error:
             return Replay(False, (), str(error))
         return Replay(True, (line,), witness=witness)
+
+    def to_latex(self, certificate: Certificate, outcome: Replay) -> list[str]:
+        """Return the matrix, where it is small, its factors or directions, and what was counted."""
+        from symflow.certify.readable import lines_latex
+
+        proof, written = certificate.proof, certificate.statement["matrix"]
+        lines = [rf"\[ A = {found} \]"] if (found := _matrix_latex(written)) else []
+        for name in (name for name in _TITLES if proof.get(name)):
+            if found := _matrix_latex([proof[name]] if name == "D" else proof[name]):
+                lines.append(rf"\[ {_TITLES[name]} {found} \]")
+        for item in proof.get("directions", ()):
+            if found := _matrix_latex([item["vector"], [item["value"]]]):
+                found, value = _matrix_latex([item["vector"]]), _matrix_latex([[item["value"]]], "")
+                lines.append(rf"\[ v^\top = {found}, \qquad v^\top A v = {value} \]")
+        return lines + lines_latex(outcome.lines)
+
+
+def _matrix_latex(rows: Sequence[Sequence[str]], bracket: str = "pmatrix") -> str:
+    """Return rows of texts as a matrix, or its only entry; empty where they are too long to be read."""
+    from sympy import Symbol
+
+    from symflow.algebra.grammar import parse
+    from symflow.algebra.latex import latex
+
+    if len(rows) > _SHOWN or sum(len(text) for row in rows for text in row) > _CHARACTERS:
+        return ""
+    nodes = {text: names_in(read(text)) for row in rows for text in row}
+    parts = [
+        [latex(parse(text, {name: Symbol(name, real=True) for name in nodes[text]})) for text in row]
+        for row in rows
+    ]
+    inner = r" \\ ".join(" & ".join(row) for row in parts)
+    return rf"\begin{{{bracket}}} {inner} \end{{{bracket}}}" if bracket else inner
 
 
 def _check(stated: StatedForm, proved: bool, proof: Mapping[str, Any]) -> tuple[ReplayedLine, Any]:
@@ -225,7 +265,7 @@ def _by_boxes(stated: StatedForm, proved: bool, proof: Mapping[str, Any]) -> tup
         raise Rejected("'cuts' ends before the box is covered")
     witness = {_smallest(stated): f"at least {float(margin):.9g}"} if margin else None
     modulo = f" modulo a kernel of dimension {len(kernel)}" if kernel else ""
-    return f"definite{modulo} on each of {leaves} boxes", witness
+    return f"definite{modulo} on every box of a covering by {leaves}", witness
 
 
 def _by_coefficients(stated: StatedForm, proved: bool, proof: Mapping[str, Any]) -> tuple[str, Any]:
