@@ -44,6 +44,9 @@ class CriticalPoint:
         ``"certified"``: within ``radius`` of x, ball arithmetic proves that there is a critical point,
         isolated modulo rotations, with these numbers of directions.
     radius : float or None
+    exact : tuple of tuple of Expr or None
+        Exact tokens of this configuration up to a rotation, where it is a known figure: what
+        :func:`symflow.check` of ``"saddle"`` decides without rounding.
     """
 
     x: Array
@@ -59,6 +62,7 @@ class CriticalPoint:
     hits: int
     certificate: str = OPEN
     radius: float | None = None
+    exact: tuple[tuple[Any, ...], ...] | None = None
 
     @property
     def certified(self) -> bool:
@@ -92,6 +96,7 @@ class CriticalPoint:
             "clusters": list(self.clusters),
             "eigenvalues": list(self.eigenvalues),
             "x": self.x.tolist(),
+            "exact": self.exact and [[str(entry) for entry in row] for row in self.exact],
         }
 
 

@@ -16,6 +16,7 @@ from symflow.checking import Array
 from symflow.codegen.hessians import HessianKernel, compile_hessian
 from symflow.critical.atlas import CERTIFIED, DEGENERATE, OPEN, Atlas, CriticalPoint
 from symflow.critical.complete import CONSENSUS, circle_certificate
+from symflow.critical.exact import exact_tokens
 from symflow.critical.search import draw, newton
 from symflow.critical.shapes import SAME, invariants, shape_of
 from symflow.energies import Energy
@@ -150,6 +151,7 @@ def _classified(kernel: HessianKernel, members: Array, invariant: bool) -> Criti
     limit = _FLAT * np.abs(values).max()
     zero = int((np.abs(values) <= limit).sum())
     rotations = _orbit(x.shape[1], shape.rank) if invariant else 0
+    exact = exact_tokens(shape) if invariant else None
     return CriticalPoint(
         x=x,
         name=shape.name,
@@ -162,6 +164,7 @@ def _classified(kernel: HessianKernel, members: Array, invariant: bool) -> Criti
         flat=zero - rotations,
         rotations=rotations,
         hits=len(members),
+        exact=None if exact is None else tuple(map(tuple, exact)),
     )
 
 

@@ -13,6 +13,9 @@ SAME = 1e-6
 #: Tokens closer than this form one cluster.
 _TOGETHER = 1e-5
 
+#: What positions can form.
+FIGURES = POINT, PAIR, POLYGON, SIMPLEX, CROSS = ("point", "pair", "polygon", "simplex", "cross-polytope")
+
 
 def invariants(x: Array, rotations: bool) -> Array:
     """Return numbers that permutations do not change, nor rotations where these are symmetries.
@@ -41,18 +44,34 @@ class Shape:
         One per cluster.
     rank : int
         Dimension of the span of the tokens.
-    name : str
-        ``"consensus"``, ``"3 + 1 antipodal"``, ``"regular 5-gon"``, …
+    figure : str
+        What the positions form: one of :data:`FIGURES`, or empty.
+    labels : tuple of int
+        The position of every token.
     """
 
     clusters: tuple[int, ...]
     positions: Array
     rank: int
-    name: str
+    figure: str
+    labels: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """``"consensus"``, ``"3 + 1 antipodal"``, ``"2 + 1 + 1 on a regular 3-gon"``, …"""
+        numbers, k = " + ".join(map(str, self.clusters)), len(self.clusters)
+        if self.figure == POINT:
+            return "consensus"
+        if self.figure == PAIR:
+            return "antipodal pair" if self.clusters[0] == 1 else f"{numbers} antipodal"
+        if not self.figure:
+            return f"{numbers} in rank {self.rank}"
+        figure = f"regular {k}-gon" if self.figure == POLYGON else self.figure
+        return figure if self.clusters[0] == 1 else f"{numbers} on a {figure}"
 
 
 def shape_of(x: Array) -> Shape:
-    """Return how tokens are composed, and the name of it where it has one."""
+    """Return how tokens are composed, and what their positions form."""
     labels = np.full(len(x), -1)
     for i in range(len(x)):
         if labels[i] < 0:
@@ -61,26 +80,23 @@ def shape_of(x: Array) -> Shape:
     clusters = tuple(int((labels == i).sum()) for i in found)
     positions = np.array([x[labels == i].mean(axis=0) for i in found])
     rank = int(np.linalg.matrix_rank(positions, tol=1e-5))
-    return Shape(clusters, positions, rank, _name(clusters, positions, rank))
+    places = tuple(found.index(label) for label in labels.tolist())
+    return Shape(clusters, positions, rank, _figure(positions, rank), places)
 
 
-def _name(clusters: tuple[int, ...], positions: Array, rank: int) -> str:
-    k = len(clusters)
-    numbers = " + ".join(map(str, clusters))
+def _figure(positions: Array, rank: int) -> str:
+    k = len(positions)
     if k == 1:
-        return "consensus"
+        return POINT
     gram = positions @ positions.T
     cosines = gram[np.triu_indices(k, 1)]
-    weighted = "" if clusters[0] == 1 else f"{numbers} on a "
     if k == 2 and abs(cosines[0] + 1.0) < SAME:
-        return "antipodal pair" if clusters[0] == 1 else f"{numbers} antipodal"
+        return PAIR
     if rank == 2 and _is_polygon(gram):
-        return f"{weighted}regular {k}-gon"
+        return POLYGON
     if rank == k - 1 and np.allclose(cosines, -1.0 / (k - 1), rtol=0.0, atol=SAME):
-        return f"{weighted}simplex"
-    if k == 2 * rank and _is_cross(cosines):
-        return f"{weighted}cross-polytope"
-    return f"{numbers} in rank {rank}"
+        return SIMPLEX
+    return CROSS if k == 2 * rank and _is_cross(cosines) else ""
 
 
 def _is_polygon(gram: Array) -> bool:

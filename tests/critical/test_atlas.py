@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from symflow.claims import check
 from symflow.codegen.hessians import compile_hessian
 from symflow.critical import critical_points
 from symflow.critical.circle import gaps_of, reach, stiffness
@@ -131,6 +132,23 @@ def test_shapes_have_their_names():
     assert shape_of(np.vstack([np.eye(3), -np.eye(3)])).name == "cross-polytope"
     assert shape_of(np.array([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])).name == "2 + 1 antipodal"
     assert shape_of(np.eye(2)).name == "1 + 1 in rank 2"
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 2), (4, 3), (5, 2), (6, 3)])
+def test_known_figures_have_exact_tokens_that_are_critical(n, d):
+    """The gradient vanishes exactly, in number fields, and the kind is the one that floats found."""
+    found = 0
+    for point in search(Interaction(1.0), n, d, starts=120, certify=False):
+        if point.exact is None:
+            assert "in rank" in point.name
+            continue
+        exact = np.array([[float(c) for c in row] for row in point.exact])
+        np.testing.assert_allclose(exact @ exact.T, point.x @ point.x.T, atol=1e-9)
+        if n * (d - 1) <= 8:
+            status = "proved" if point.increasing else "refuted"
+            assert check("saddle", 1, point.exact).status == status
+        found += 1
+    assert found >= 4
 
 
 def test_gaps_do_not_depend_on_rotation_reflection_or_order():
