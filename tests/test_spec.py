@@ -113,6 +113,10 @@ def test_an_energy_shares_parameters_with_the_model() -> None:
     )
     assert set(own.parameters) == {"V", "A"}
     assert own.energy is not None and own.energy.energy.exact() == {"k": 3}
+    matrices = {"Q": [[1, 2]], "K": [["1/3", 0]], "V": [[1, 0], [0, 1]]}
+    twisted = parse_spec({"energy": {"name": "exponential", "metric": "twisted"}, "parameters": matrices})
+    assert twisted.energy is not None
+    assert twisted.energy.metric_parameters["A"] == [[Rational(1, 3), Rational(2, 3)], [0, 0]]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ class EnergyTask:
     metric : str or None
         ``"wasserstein"``, ``"bures"`` or ``"twisted"``.
     metric_parameters : dict
-        V and A of the twisted metric, as they are written: nested lists of numbers, exact where they are.
+        V and A of the twisted metric, as they are written: nested lists of numbers, exact where they are. A
+        is KᵀQ where the energy takes Q and K.
     domain : Domain or None
     """
 
@@ -91,9 +92,22 @@ def read_energy(table: Mapping[str, Any], parameters: Mapping[str, Any]) -> tupl
     for key in scalars.keys() & given.keys():
         raise InputError(f"{key} stands in [energy] and in [parameters]; keep one of them")
     energy, used = _energy(table, {**given, **scalars})
-    about_metric = {key: given[key] for key in _OF_METRIC if key in given} if metric == "twisted" else {}
+    own = {key: given[key] for key in _OF_METRIC if key in given} if metric == "twisted" else {}
+    about_metric = {**own, "A": _product(given)} if own and "A" not in own and {"Q", "K"} <= used else own
     task = EnergyTask(energy, metric, about_metric, _domain(table.get("domain")))
-    return task, frozenset(used) - scalars.keys() | about_metric.keys()
+    return task, frozenset(used) - scalars.keys() | own.keys()
+
+
+def _product(given: Mapping[str, Any]) -> list[list[Fraction]]:
+    """Return A = KᵀQ in exact numbers."""
+    from symflow.energies.exact import exact_value
+
+    queries, keys = (exact_value(given[name], f"[parameters] {name}") for name in ("Q", "K"))
+    rows = range(len(keys))
+    return [
+        [sum((keys[k][i] * queries[k][j] for k in rows), Fraction(0)) for j in range(len(queries[0]))]
+        for i in range(len(keys[0]))
+    ]
 
 
 def _energy(table: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Energy, set[str]]:
