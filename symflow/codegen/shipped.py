@@ -59,7 +59,8 @@ def find(model: Any, names: frozenset[str], kind: Kind = GAUSSIAN) -> Form | Non
 def generate(folder: Path) -> list[str]:
     """Derive every shipped model in every parametrisation and write the Cython modules, and the index.
 
-    Gaussian laws have one module per variant, where they stay Gaussian; tokens have one per score.
+    Gaussian laws have one module per variant, where they stay Gaussian; tokens have one per score, energies
+    one each, for the space that they state.
 
     Parameters
     ----------
@@ -75,9 +76,15 @@ def generate(folder: Path) -> list[str]:
     written = _Written()
     _write_gaussian(written)
     _write_tokens(written)
+    _write_hessians(written)
     for name, text in written.modules.items():
         (folder / f"{name}.pyx").write_text(text, encoding="utf-8")
-    data = {"defaults": written.defaults, "forms": written.forms, "open": written.open}
+    data = {
+        "defaults": written.defaults,
+        "forms": written.forms,
+        "open": written.open,
+        "hessians": written.hessians,
+    }
     (folder / INDEX).write_text(json.dumps(data, indent=1), encoding="utf-8")
     return list(written.modules)
 
@@ -90,6 +97,7 @@ class _Written:
     defaults: dict[str, list[str]] = field(default_factory=dict)
     forms: dict[str, dict[str, Any]] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
+    hessians: dict[str, str] = field(default_factory=dict)
 
     def enter(self, kind: Kind, model: Any, names: frozenset[str], module: str, described: Interface) -> None:
         """Say where a parametrisation of a model is."""
@@ -159,3 +167,17 @@ def _write_tokens(written: _Written) -> None:
         ).text
         for model, names, program in members:
             written.enter(TOKENS, model, names, module, TOKENS.interface(program))
+
+
+def _write_hessians(written: _Written) -> None:
+    """Write value, gradient and Hessian of every energy that is a sum over pairs."""
+    from symflow.codegen.hessians.forms import shipped_key, source_of
+    from symflow.models.energies.registry import energy_models
+
+    for name, energy in energy_models().items():
+        statement = energy().statement()
+        if statement.rest != 0:
+            continue  # more than pairs
+        module = f"hessian_{name}"
+        written.modules[module] = source_of(statement, statement.space)
+        written.hessians[shipped_key(statement, statement.space)] = module

@@ -15,6 +15,7 @@ from symflow.curvature.cloud import read_cloud
 from symflow.curvature.exact import is_exact, nested
 from symflow.curvature.form import SecondOrder, inner, to_sympy
 from symflow.curvature.tokens import Parameters, TokenEnergy
+from symflow.derive.critical.structure import require_pairs
 from symflow.errors import InputError
 
 __all__ = ["hessian"]
@@ -71,6 +72,7 @@ def hessian(energy: Any, at: Any, space: str = "sphere") -> SecondOrder:
     """
     if space not in SPACES:
         raise InputError(f"space = {space!r} is unknown; use {' or '.join(map(repr, SPACES))}")
+    require_pairs(energy.statement())
     entries, shape = nested(at, "at")
     if len(shape) != 2 or 0 in shape:
         raise InputError(f"at has shape {shape}; give tokens of shape (n, d)")

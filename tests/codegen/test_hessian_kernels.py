@@ -1,14 +1,18 @@
 """Compiled Hessians against NumPy, exact numbers and differences; bits, batches, refusals."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
-from symflow.codegen.hessians import compile_hessian
+from symflow.codegen import shipped
+from symflow.codegen.hessians import compile_hessian, forms
 from symflow.codegen.hessians.forms import energy_structure
 from symflow.curvature.configurations import icosahedron, ngon
 from symflow.curvature.hessian import hessian
 from symflow.energies import Dissipation, Exponential, Interaction, Pairwise
-from symflow.errors import InputError
+from symflow.errors import BackendWarning, BuildError, InputError
 
 #: Sums of up to a hundred products of doubles, relative to their largest entry.
 ROUNDING = 1e-13
@@ -145,6 +149,34 @@ def test_one_build_serves_all_parameters_and_sizes(kernel_cache):
     assert len(list((kernel_cache / "kernels").iterdir())) == built <= before + 1
     source = compile_hessian(Interaction(1.0), "sphere", "compiled").source
     assert "pair_jet" in source and "exp(f[0])" in source
+
+
+def test_shipped_kernels_need_no_compiler(monkeypatch, tmp_path):
+    built = compile_hessian(Interaction(1.0), "sphere", "compiled")
+    statement = Interaction(1.0).statement()
+    module = types.ModuleType("symflow_ext.kernels.hessian_of_a_wheel")
+    module.capsules = {"hessian": built._form.evaluate}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    index = {**shipped.index(), "hessians": {forms.shipped_key(statement, "sphere"): "hessian_of_a_wheel"}}
+    monkeypatch.setattr(shipped, "index", lambda: index)
+    monkeypatch.setattr(forms, "_compiled", forms._compiled.__wrapped__)
+    monkeypatch.setenv("SYMFLOW_CACHE_DIR", str(tmp_path / "empty"))
+    monkeypatch.setenv("CC", "/nonexistent/cc")
+    x = [[0.6, 0.8], [1.0, 0.0]]
+    assert compile_hessian(Interaction(3.0), "sphere", "compiled").value(x) == compile_hessian(
+        Interaction(3.0), "sphere", "numpy"
+    ).value(x)
+    with pytest.raises(BuildError):
+        compile_hessian(Pairwise("dot(x, y)**5"), "sphere", "compiled")
+    with pytest.warns(BackendWarning, match="slower NumPy backend"):
+        assert compile_hessian(Pairwise("dot(x, y)**5"), "sphere").backend == "numpy"
+
+
+def test_every_energy_of_pairs_is_shipped():
+    written = shipped._Written()
+    shipped._write_hessians(written)
+    assert {"hessian_interaction", "hessian_dissipation", "hessian_exponential"} <= set(written.modules)
+    assert set(written.hessians.values()) == set(written.modules)
 
 
 def test_what_cannot_be_done_is_refused():

@@ -29,7 +29,7 @@ from symflow.derive.critical.spectra import (
     simplex_spectrum,
     zonal,
 )
-from symflow.energies import Dissipation, Exponential, Interaction, Pairwise
+from symflow.energies import Dissipation, Exponential, Interaction, LogPartition, Pairwise
 from symflow.errors import InputError
 from symflow.models.energies.exponential import Exponential as ExponentialModel
 from symflow.models.energies.interaction import Interaction as InteractionModel
@@ -269,6 +269,12 @@ def test_eigenvalues_relative_to_a_metric_are_exact():
     assert scaled.eigenvalues() == [Rational(1, 4), Rational(3, 4)]
     floating = SecondOrder(np.array([[2.0, 1.0], [1.0, 2.0]]), (2, 1), gram=np.diag([2.0, 1.0]))
     np.testing.assert_allclose(floating.eigenvalues(), [float(v) for v in wanted], rtol=1e-14)
+
+
+@pytest.mark.parametrize("at", [[[1, 0], [0, 1]], [[1.0, 0.0], [0.0, 1.0]]], ids=["exact", "floats"])
+def test_energies_that_are_no_sums_over_pairs_are_refused(at):
+    with pytest.raises(InputError, match="no sum over pairs"):
+        hessian(LogPartition([[1, 0], [0, 1]], [[1, 0], [0, 1]]), at)
 
 
 def test_it_is_at_the_root():

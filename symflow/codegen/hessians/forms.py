@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 from symflow.codegen import cache
 from symflow.codegen.hessians.source import hessian_source, numpy_source
 from symflow.codegen.load import load_capsules, log, module_name
-from symflow.codegen.versions import digest, package_version, stamp
+from symflow.codegen.versions import digest, generator_hash, package_version, stamp
 from symflow.derive.critical.structure import EnergyStructure, structure
 from symflow.errors import BackendWarning, BuildError
 from symflow.models.energies.statement import EnergyStatement
@@ -107,15 +108,39 @@ def printed(statement: EnergyStatement, space: str) -> HessianForm:
 
 @functools.lru_cache(maxsize=64)
 def _compiled(statement: EnergyStatement, space: str) -> HessianForm:
+    shipped = _shipped(statement, space)
+    if shipped is not None:
+        return shipped
     now = _stamp()
-    declared = json.dumps([str(part) for part in (*_declared(statement), space)])
-    index_key = digest("hessian", declared, json.dumps(now, sort_keys=True))
+    index_key = digest("hessian", _declared(statement, space), json.dumps(now, sort_keys=True))
     return _from_cache(index_key, now, statement, space) or _built(index_key, now, statement, space)
 
 
-def _declared(statement: EnergyStatement) -> tuple[Any, ...]:
+def _declared(statement: EnergyStatement, space: str) -> str:
+    """Return a text that determines the functions of an energy."""
     shapes = [(p.name, tuple(map(str, getattr(p, "shape", ())))) for p in statement.parameters]
-    return statement.name, statement.pair, statement.potential, shapes, statement.dimensions
+    said = (statement.name, statement.pair, statement.potential, shapes, statement.dimensions, space)
+    return json.dumps([str(part) for part in said])
+
+
+def shipped_key(statement: EnergyStatement, space: str) -> str:
+    """Return the key under which the index of shipped kernels has the functions of an energy."""
+    return digest("hessian", _declared(statement, space), generator_hash())
+
+
+def _shipped(statement: EnergyStatement, space: str) -> HessianForm | None:
+    """Return what was compiled when symflow was; None for other energies and after a change."""
+    from symflow.codegen import shipped
+
+    name = shipped.index().get("hessians", {}).get(shipped_key(statement, space))
+    if name is None:
+        return None
+    try:
+        module = importlib.import_module(f"symflow_ext.kernels.{name}")
+    except ImportError:
+        return None  # optional at build time: it may not have been compiled
+    energy = energy_structure(statement, space)
+    return HessianForm(energy, "compiled", lambda: _source(energy), evaluate=module.capsules["hessian"])
 
 
 def _stamp() -> dict[str, str]:
@@ -156,13 +181,18 @@ def _built(index_key: str, now: dict[str, str], statement: EnergyStatement, spac
         found = _from_cache(index_key, now, statement, space) if builder.waited else None
         if found is not None:
             return found
-        text = _source(energy_structure(statement, space))
+        text = source_of(statement, space)
         key = digest(text, json.dumps(now, sort_keys=True))
         log("cache miss: building the Hessian of %s, %s", statement.name, key)
         data = {"key": key, "interface": {"name": f"{statement.name} (Hessian, {space})"}}
         flags = (FLAGS, OPTIONAL_FLAGS)
         entry = builder.build(text, key, data, now, pointed_by=index_key, flags=flags)
         return _loaded(entry, statement, space)
+
+
+def source_of(statement: EnergyStatement, space: str) -> str:
+    """Return the Cython text of the functions of an energy."""
+    return _source(energy_structure(statement, space))
 
 
 def _source(energy: EnergyStructure) -> str:

@@ -11,6 +11,7 @@ from symflow.algebra.symbols import vector
 from symflow.algebra.variation import gateaux
 from symflow.algebra.words import normal_form
 from symflow.derive.critical.checks import FirstDerivative, GreatCircles, SecondDerivative
+from symflow.derive.critical.structure import require_pairs
 from symflow.derive.derivation import Argument
 from symflow.derive.steps import Formula, Step
 from symflow.errors import InputError
@@ -75,7 +76,7 @@ def hessian_form(energy: Any, space: str | None = None) -> HessianForm:
     Raises
     ------
     InputError
-        If ``space`` is unknown, or a function has no known derivative.
+        If ``space`` is unknown, the energy is no sum over pairs, or a function has no known derivative.
 
     References
     ----------
@@ -90,6 +91,7 @@ def hessian_form(energy: Any, space: str | None = None) -> HessianForm:
     """
     model = getattr(energy, "model", energy)
     statement: EnergyStatement = model.statement()
+    require_pairs(statement)
     space = statement.space if space is None else space
     if space not in SPACES:
         raise InputError(f"space = {space!r} is unknown; use {' or '.join(map(repr, SPACES))}")

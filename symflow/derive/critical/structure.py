@@ -128,8 +128,9 @@ def structure(statement: EnergyStatement, space: str | None = None) -> EnergyStr
     Raises
     ------
     InputError
-        If tokens enter by something else, such as the inverse of a matrix that contains them, if a scalar
-        function has no second derivative, or if the energy of a token with itself is infinite.
+        If the energy has more than pairs and tokens, if tokens enter by something else, such as the inverse
+        of a matrix that contains them, if a scalar function has no second derivative, or if the energy of a
+        token with itself is infinite.
 
     Examples
     --------
@@ -138,6 +139,7 @@ def structure(statement: EnergyStatement, space: str | None = None) -> EnergyStr
     >>> found.pair.value, found.products[0].B, found.diagonal.value
     (exp(u_1)/beta, beta*I, exp(beta)/beta)
     """
+    require_pairs(statement)
     space = statement.space if space is None else space
     taken = [str(symbol.name) for symbol in (*statement.parameters, *statement.dimensions)]
     split = paired_score(statement.pair, statement.x, statement.y, taken)
@@ -160,6 +162,21 @@ def structure(statement: EnergyStatement, space: str | None = None) -> EnergyStr
         potential=_over(potential, reader.atoms),
         symmetric=_is_symmetric(statement),
     )
+
+
+def require_pairs(statement: EnergyStatement) -> None:
+    """Refuse an energy that is more than sums over pairs and over tokens.
+
+    Raises
+    ------
+    InputError
+        If it has a rest.
+    """
+    if statement.rest != 0:
+        raise InputError(
+            f"the {statement.name} energy is no sum over pairs of tokens: {statement.rest} is left over; "
+            "Hessians are there for ½∬W dμdμ + ∫U dμ"
+        )
 
 
 def _features(
