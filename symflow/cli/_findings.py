@@ -80,10 +80,7 @@ def energies() -> list[dict[str, str]]:
     from symflow.energies.registry import shipped_energies
 
     kinds: list[type[Energy]] = [*shipped_energies().values(), Pairwise]
-    return [
-        {"name": kind.__name__, "describe": (kind.__doc__ or "").splitlines()[0]}
-        for kind in kinds
-    ]
+    return [{"name": kind.__name__, "describe": (kind.__doc__ or "").splitlines()[0]} for kind in kinds]
 
 
 def token_kernels(model: type[Any]) -> dict[str, str]:
