@@ -154,9 +154,9 @@ def gradient_flows(model: AttentionModel, given: Iterable[str] | None = None) ->
         stated = kind().statement()
         try:
             both = averages(statement, stated, model.scale)
+            joined = next(joins(both), None)
         except InputError:  # the message would say why the two do not go together
             continue
-        joined = next(joins(both), None)
         if joined is not None:
             sign = sign_of(joined.metric)
             found.append(_structure(model, statement, stated, both, joined, sign))
