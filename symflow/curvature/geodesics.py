@@ -117,15 +117,17 @@ def _twisted(twisted: TwistedTokens, velocity: Array, t: Array) -> Array:
         side = np.flatnonzero(t < 0 if sign < 0 else t >= 0)
         if not side.size:
             continue
-        order = side[np.argsort(np.abs(t[side]))]
-        end = t[order[-1]]
+        stops, places = np.unique(np.abs(t[side]), return_inverse=True)
+        end = sign * stops[-1]
         if end == 0.0:
             found[side] = twisted.cloud.tokens
             continue
-        run = solve_ivp(rhs, (0.0, end), start.reshape(-1), "DOP853", t_eval=t[order], rtol=_RTOL, atol=_ATOL)
+        run = solve_ivp(
+            rhs, (0.0, end), start.reshape(-1), "DOP853", t_eval=sign * stops, rtol=_RTOL, atol=_ATOL
+        )
         if not run.success:
             raise IntegrationError(f"the geodesic ends before t = {end:g}: {run.message}")
-        found[order] = run.y.T.reshape(len(order), 2, *shape)[:, 0]
+        found[side] = run.y.T.reshape(len(stops), 2, *shape)[places, 0]
     return found
 
 

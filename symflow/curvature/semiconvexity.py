@@ -18,7 +18,10 @@ from sympy import Expr, Matrix, Symbol, expand, lambdify, powsimp, simplify, sym
 from symflow.algebra.exact.boxes import Box, as_box, balls_of, prove_positive
 from symflow.algebra.exact.numbers import Ball
 from symflow.checking import Array
-from symflow.curvature.second_variation import gaussian_at, read_energy, second_variation
+from symflow.curvature.along import SecondVariation, float_tokens
+from symflow.curvature.cloud import Cloud
+from symflow.curvature.second_variation import gaussian_at, read_energy, tokens_at
+from symflow.curvature.tokens import TokenEnergy, TwistedTokens
 from symflow.curvature.twist import read_twist
 from symflow.derive.components import explicit
 from symflow.derive.second_variation.argument import OnDirac, on_dirac, straight_on_dirac
@@ -38,7 +41,7 @@ from symflow.errors import InputError
 
 __all__ = ["Atoms", "Diracs", "Gaussians", "SemiConvexity", "semiconvexity"]
 
-_STARTS = 24
+_STARTS, _FEW_STARTS = 24, 6
 #: Denominator of the rational point at which an upper bound is proved.
 _DENOMINATOR = 2**20
 _BITS = 128
@@ -277,14 +280,16 @@ def _numeric(chart: _Chart) -> Callable[[Array], float]:
     return lambda place: float(function(place))
 
 
-def _minimum(function: Callable[[Array], float], box: Box, rng: Any) -> tuple[float, Array]:
+def _minimum(
+    function: Callable[[Array], float], box: Box, rng: Any, starts: int = _STARTS
+) -> tuple[float, Array]:
     """Return the smallest value that descents from random places of the box find, and where."""
     from scipy.optimize import minimize
 
     bounds = [(float(low), float(high)) for low, high in box]
     lows, highs = (np.array(side) for side in zip(*bounds, strict=True))
     best: tuple[float, Array] | None = None
-    for _ in range(_STARTS):
+    for _ in range(starts):
         run = minimize(function, rng.uniform(lows, highs), method="L-BFGS-B", bounds=bounds)
         if np.isfinite(run.fun) and (best is None or run.fun < best[0]):
             best = float(run.fun), np.asarray(run.x)
@@ -326,14 +331,18 @@ def _of_atoms(energy: Any, metric: str, family: Atoms, box: Box, matrices: Any, 
     n, d = int(family.count), len(box)
     if n < 1:
         raise InputError(f"count = {family.count!r} must be at least 1")
+    centre = [[float(low + high) / 2 for low, high in box]] * n
     V, A = matrices
+    tokens, twisted = tokens_at(energy, metric, centre, None, V, A)
 
-    def spectrum(place: Array) -> Any:
-        return second_variation(energy, metric, place.reshape(n, d), V=V, A=A)
+    def spectrum(place: Array) -> SecondVariation:
+        cloud = Cloud(place.reshape(n, d), tokens.cloud.weights)
+        there = TokenEnergy(tokens.statement, tokens.parameters, cloud)
+        return float_tokens(there, None if twisted is None else TwistedTokens(twisted.twist, cloud))
 
-    best, place = _minimum(lambda x: spectrum(x).eigenvalues("metric")[0], box * n, rng)
+    best, place = _minimum(lambda x: spectrum(x).eigenvalues("metric")[0], box * n, rng, _FEW_STARTS)
     from scipy.linalg import eigh
 
-    there = spectrum(place)
-    direction = eigh(there.entries, there.gram)[1][:, 0].reshape(n, d)
+    found = spectrum(place)
+    direction = eigh(found.entries, found.gram)[1][:, 0].reshape(n, d)
     return SemiConvexity(best, place.reshape(n, d), direction, None, None, "n atoms are searched, not proved")
