@@ -13,6 +13,7 @@ from symflow.algebra.functionals.average import Average, average, averages
 from symflow.algebra.functionals.gaussian import on_gaussian
 from symflow.algebra.functionals.nodes import Density, Potential, TransportCost
 from symflow.algebra.functionals.variation import first_variation, law_derivative, spatial_gradient
+from symflow.algebra.latex import latex
 from symflow.algebra.sampling import evaluate
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.variation import gradient
@@ -43,6 +44,13 @@ def test_substitution_does_not_capture() -> None:
     bound = averages(outer)[0].bound
     assert outer.xreplace({bound: Z}) == outer
     assert outer.xreplace({A: A.T}) == Average(Average(exp(Trace(X.T * A.T * Y)), Y), X)
+
+
+def test_nested_averages_are_printed_with_different_names() -> None:
+    inner = Average(exp(Trace(Z.T * A * Y)), Z)  # a function of y alone
+    text = latex(Average(exp(SCORE) / inner, Y))  # of x, which the inner average must not take
+    assert text.count(r"d\mu(y)") == 1 and text.count(r"d\mu(z)") == 1
+    assert str(Average(Average(exp(SCORE), Y), X)) == "Average(Average(exp(Trace(x.T*A*y)), y), x)"
 
 
 def test_constants_are_their_own_average() -> None:

@@ -13,6 +13,7 @@ from symflow.errors import InputError
 
 #: The law that averages are taken over where none is named.
 LAW = Symbol("mu")
+_TAKEN = "_names_of_enclosing_averages"
 _PRETTY = ("x", "y", "z", "w", "u", "v")
 
 
@@ -75,25 +76,29 @@ class _Average(Basic):  # type: ignore[misc]
     def _eval_subs(self, old: Any, new: Any) -> Any:
         return self.xreplace({old: new})
 
-    def _shown(self) -> tuple[Any, Any]:
-        """Return body and bound vector with a name that readers know."""
-        names = {str(s.name) for s in self.free_symbols}
-        # not the name that an inner average is going to take for itself
-        name = next((n for n in _PRETTY if n not in names), self.bound.name)
+    def _shown(self, printer: Any) -> tuple[str, str, Any]:
+        """Return the printed body and bound vector, with a name that readers know, and the body."""
+        outer: frozenset[str] = getattr(printer, _TAKEN, frozenset())
+        taken = {str(s.name) for s in self.free_symbols} | outer
+        name = next((n for n in _PRETTY if n not in taken), self.bound.name)
         z = MatrixSymbol(name, *self.bound.shape)
-        return self.body.xreplace({self.bound: z}), z
+        body = self.body.xreplace({self.bound: z})
+        setattr(printer, _TAKEN, taken | {name})  # averages inside take other names
+        try:
+            return printer._print(body), printer._print(z), body
+        finally:
+            setattr(printer, _TAKEN, outer)
 
     def _latex(self, printer: Any, **_: Any) -> str:
-        body, z = self._shown()
-        inner = printer._print(body)
+        inner, z, body = self._shown(printer)
         if body.is_Add or getattr(body, "is_MatAdd", False):
             inner = rf"\left({inner}\right)"
-        return rf"\int {inner}\, d{printer._print(self.law)}({printer._print(z)})"
+        return rf"\int {inner}\, d{printer._print(self.law)}({z})"
 
     def _sympystr(self, printer: Any, **_: Any) -> str:
-        body, z = self._shown()
+        inner, z, _body = self._shown(printer)
         law = "" if self.law == LAW else f", {self.law}"
-        return f"Average({printer._print(body)}, {printer._print(z)}{law})"
+        return f"Average({inner}, {z}{law})"
 
     def doit(self, **hints: Any) -> Any:
         """Return the average of the evaluated body."""
