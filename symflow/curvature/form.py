@@ -123,6 +123,8 @@ class SecondOrder:
         list
             Of SymPy numbers where the entries are exact, else of floats. An eigenvalue for which SymPy has
             no notation stays a :class:`~symflow.algebra.exact.root.Root`, which compares and converts alike.
+            Without symmetry exact eigenvalues of eight coordinates take a minute; :meth:`signature` takes
+            none.
 
         Raises
         ------

@@ -1,5 +1,6 @@
 """Compiled Hessians against NumPy, exact numbers and differences; bits, batches, refusals."""
 
+import pickle
 import sys
 import types
 
@@ -179,6 +180,20 @@ def test_every_energy_of_pairs_is_shipped():
     shipped._write_hessians(written)
     assert {"hessian_interaction", "hessian_dissipation", "hessian_exponential"} <= set(written.modules)
     assert set(written.hessians.values()) == set(written.modules)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "numpy"])
+def test_kernels_pickle_and_take_any_array(backend):
+    kernel = pickle.loads(pickle.dumps(compile_hessian(_user(3, 3), "sphere", backend)))
+    assert kernel.backend == backend
+    x = _clouds("sphere", 2, 4, 3)
+    whole = kernel.matrix(x)
+    assert np.array_equal(kernel.matrix(np.asfortranarray(x)), whole)
+    assert np.array_equal(kernel.matrix(x.tolist()), whole)
+    assert np.array_equal(kernel.matrix(x[::-1])[0], whole[1])
+    assert kernel.newton(x[:0]).matrix.shape == (0, 8, 8)
+    line = compile_hessian(Interaction(1.0), "sphere", backend).newton([[1.0], [-1.0]])
+    assert line.matrix.shape == (1, 0, 0) and line.value[0] == pytest.approx(np.cosh(1.0) / 2)
 
 
 def test_what_cannot_be_done_is_refused():

@@ -122,8 +122,7 @@ FACTS = (
         r"$x_i$, are $G_i\langle z, \ddot x_i\rangle = \frac1n\sum_j\bigl(\frac12D_1k(x_i,x_j)[z](|\dot "
         r"x_i|^2 + |\dot x_j|^2) - Dk(x_i,x_j)[\dot x_i,\dot x_j]\langle z, \dot x_i\rangle\bigr)$.",
         ("the weight is positive", "its derivative along velocities", "its derivative along the test vector"),
-        "do Carmo, Riemannian Geometry (1992), ch. 9, Prop. 2.5; Abraham, Marsden, Foundations of Mechanics "
-        "(1978), Thm. 3.7.1",
+        "do Carmo, Riemannian Geometry (1992), ch. 9, Prop. 2.5",
         _weighted,
         ("velocity", "partner", "test"),
     ),

@@ -12,6 +12,7 @@ from symflow.codegen.hessians.assembly import Assembly, frames_of
 from symflow.codegen.hessians.coefficients import Coefficients, coefficients
 from symflow.codegen.hessians.forms import BACKENDS, HessianForm, obtain
 from symflow.errors import InputError
+from symflow.models.energies.statement import EnergyStatement
 
 Array = NDArray[np.float64]
 
@@ -120,6 +121,10 @@ class HessianKernel:
         self._run(x, value=found.value, frames=found.frames, slopes=found.slopes, reduced=found.matrix)
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        energy = self._form.energy
+        return _restored, (energy.statement, energy.space, self.backend, self._values)
+
     # ---- inside ------------------------------------------------------------------------------------
 
     def _bound(self, d: int) -> Coefficients:
@@ -141,6 +146,8 @@ class HessianKernel:
         reduced: Array | None = None,
     ) -> None:
         batch, n, d = x.shape
+        if batch == 0:
+            return
         bound = self._bound(d)
         outputs = (value, gradient, product, matrix, frames, slopes, reduced)
         if self._form.evaluate is None:
@@ -152,6 +159,13 @@ class HessianKernel:
             raise _not_finite(where)
         if status == _NO_MEMORY:
             raise MemoryError(f"no memory for the Hessian of {n} tokens in {d} dimensions")
+
+
+def _restored(
+    statement: EnergyStatement, space: str, backend: str, values: Mapping[str, Any]
+) -> HessianKernel:
+    """Return a kernel that was pickled, on a machine without a compiler the NumPy one."""
+    return HessianKernel(obtain(statement, space, "numpy" if backend == "numpy" else "auto"), values)
 
 
 def _clouds(x: Any) -> tuple[Array, bool]:
