@@ -42,7 +42,22 @@ class SecondVariation(SecondOrder):
             return super().eigenvalues()
         if relative != "coordinates":
             raise InputError(f"relative = {relative!r} is unknown; use 'coordinates' or 'metric'")
-        return SecondOrder(self.entries, self.shape).eigenvalues()
+        gram = None if self.frame is None else _unit(self.size, self.exact)
+        return SecondOrder(self.entries, self.shape, gram=gram, frame=self.frame).eigenvalues()
+
+
+def _unit(size: int, exact: bool) -> Any:
+    return tuple(tuple(int(i == j) for j in range(size)) for i in range(size)) if exact else np.eye(size)
+
+
+def _finite(value: Any) -> Any:
+    """Return floats, or refuse those that exceed the doubles."""
+    if not np.isfinite(value).all():
+        raise InputError(
+            "the second derivative or the metric exceeds the range of doubles at these tokens; give them and "
+            "the weights as integers or fractions for an exact result"
+        )
+    return value
 
 
 class _MatrixFree(SecondVariation):
@@ -69,32 +84,36 @@ class _MatrixFree(SecondVariation):
     @cached_property
     def entries(self) -> Numbers:
         """The matrix of the form."""
-        weights, straight = self._energy.cloud.weights, self._energy.entries()
-        if self._twisted is None:
-            return _square(straight)
-        share = weights / self._twisted.kernel.density(weights)
-        return _square(straight + self._twisted.correction(self._energy.slope, share))
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights, entries = self._energy.cloud.weights, self._energy.entries()
+            if self._twisted is not None:
+                share = weights / self._twisted.kernel.density(weights)
+                entries = entries + self._twisted.correction(self._energy.slope, share)
+        return np.asarray(_finite(_square(entries)))
 
     @cached_property
     def gram(self) -> Numbers:
         """The matrix of the metric."""
-        return _square(_gram(self._energy, self._twisted))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(_finite(_square(_gram(self._energy, self._twisted))))
 
     def form(self, v: Any) -> float:
         """Return the second derivative along the geodesic with velocity v, without the matrix."""
         velocity = self._velocity(v)
-        straight = self._energy.straight(velocity)
-        if self._twisted is None:
-            return straight
-        cloud = self._energy.cloud
-        bent = self._twisted.acceleration(cloud.tokens, velocity)
-        return straight + float(cloud.weights @ np.einsum("ia,ia->i", self._energy.slope, bent))
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = self._energy.straight(velocity)
+            if self._twisted is not None:
+                cloud = self._energy.cloud
+                bent = self._twisted.acceleration(cloud.tokens, velocity)
+                value += float(cloud.weights @ np.einsum("ia,ia->i", self._energy.slope, bent))
+        return float(_finite(value))
 
     def metric(self, v: Any) -> float:
         """Return the squared length of v, without the matrix."""
         velocity = self._velocity(v)
         if self._twisted is not None:
-            return self._twisted.square(velocity)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return float(_finite(self._twisted.square(velocity)))
         return float(self._energy.cloud.weights @ np.einsum("ia,ia->i", velocity, velocity))
 
     def _velocity(self, v: Any) -> Numbers:

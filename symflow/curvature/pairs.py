@@ -6,7 +6,7 @@ of y; an axis along which nothing changes has length one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, singledispatch
 from typing import Any
 
@@ -32,7 +32,8 @@ from symflow.errors import InputError
 
 __all__ = ["Places", "averages", "evaluate_pairs"]
 
-_BLOCK = 2**21  #: numbers in one block of pairs
+_BLOCK = 2**18  #: numbers in one block of pairs, few enough for a cache
+_TRACES = "traces"  #: in places: the traces of the block that are known
 Places = Mapping[Any, Any]  #: from symbol to array (i, j, row, column), or to a number; from size to integer
 
 
@@ -79,8 +80,12 @@ def _compiled(expression: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
 
 
 def _trace(atom: Any, places: Places) -> Array:
-    inner = _matrix(atom.arg, places)
-    return inner[..., 0, 0] if inner.shape[-1] == 1 else np.trace(inner, axis1=-2, axis2=-1)
+    """Return a trace; the expressions of one block share them."""
+    known = places.get(_TRACES, {})
+    if atom not in known:
+        inner = _matrix(atom.arg, places)
+        known[atom] = inner[..., 0, 0] if inner.shape[-1] == 1 else np.trace(inner, axis1=-2, axis2=-1)
+    return np.asarray(known[atom])
 
 
 @singledispatch
@@ -145,12 +150,14 @@ def _times(left: Array, right: Array) -> Array:
     return left @ right
 
 
-def averages(expression: Any, own: Places, others: Places, weights: Array, fixed: Places) -> Array:
-    """Return the weighted sum over j of an expression in tokens i and j, for every i, by blocks of rows.
+def averages(
+    expressions: Sequence[Any], own: Places, others: Places, weights: Array, fixed: Places
+) -> list[Array]:
+    """Return the weighted sums over j of expressions in tokens i and j, for every i, by blocks of rows.
 
     Parameters
     ----------
-    expression : Expr or MatrixExpr (d, 1)
+    expressions : sequence of Expr or MatrixExpr (d, 1)
     own, others : mapping of MatrixSymbol to ndarray, (n, d)
         Vectors that belong to token i, and to token j.
     weights : ndarray, (n,)
@@ -160,17 +167,19 @@ def averages(expression: Any, own: Places, others: Places, weights: Array, fixed
 
     Returns
     -------
-    ndarray, (n,) or (n, d)
+    list of ndarray, (n,) or (n, d)
     """
     n, d = next(iter(own.values())).shape
     columns = {symbol: value[None, :, :, None] for symbol, value in others.items()}
     rows = max(1, _BLOCK // (len(weights) * d))
-    parts = []
+    parts: list[list[Array]] = [[] for _ in expressions]
     for start in range(0, n, rows):
         here = {symbol: value[start : start + rows, None, :, None] for symbol, value in own.items()}
         size = len(next(iter(here.values())))
-        parts.append(_summed(expression, {**fixed, **columns, **here}, weights, (size, len(weights))))
-    return np.concatenate(parts)
+        places = {**fixed, **columns, **here, _TRACES: {}}
+        for expression, found in zip(expressions, parts, strict=True):
+            found.append(_summed(expression, places, weights, (size, len(weights))))
+    return [np.concatenate(found) for found in parts]
 
 
 def _summed(expression: Any, places: Places, weights: Array, shape: tuple[int, int]) -> Array:

@@ -20,6 +20,7 @@ from symflow.curvature.pairs import averages, evaluate_pairs
 from symflow.curvature.twist import Twist
 from symflow.derive.second_variation.blocks import PairBlocks, pair_blocks, slope_matrix
 from symflow.derive.second_variation.twisted import twisted_metric
+from symflow.errors import InputError
 from symflow.models.energies.statement import EnergyStatement
 
 __all__ = ["Parameters", "TokenEnergy", "TwistedTokens"]
@@ -96,13 +97,14 @@ class TokenEnergy:
 
     def _summed(self, expression: Any, tokens: Numbers, own: Any, others: Any) -> Numbers:
         s = self.statement
-        return averages(
-            expression,
+        (found,) = averages(
+            [expression],
             {s.x: tokens, **own},
             {s.y: tokens, **others},
             self.cloud.weights,
             self.parameters.floats,
         )
+        return found
 
     def _at_pairs(self, expression: Any) -> Numbers:
         return at_pairs(expression, self.statement.x, self.statement.y, self.cloud, self.parameters)
@@ -142,15 +144,13 @@ class TwistedTokens:
 
     def square(self, v: Numbers) -> float:
         """Return the squared length of a velocity, in floats, without any n × n array."""
-        density = self._summed(twisted_metric().kernel, self.cloud.tokens, v)
+        (density,) = self._summed((twisted_metric().kernel,), self.cloud.tokens, v)
         return float(self.cloud.weights @ (density * np.einsum("ia,ab,ib->i", v, self._sizes, v)))
 
     def acceleration(self, tokens: Numbers, v: Numbers) -> Numbers:
         """Return the acceleration of every atom on the geodesic with velocity v, in floats."""
         metric = twisted_metric()
-        density, force, rate = (
-            self._summed(part, tokens, v) for part in (metric.kernel, metric.force, metric.rate)
-        )
+        density, force, rate = self._summed((metric.kernel, metric.force, metric.rate), tokens, v)
         inverse = np.array(self.twist.inverse, dtype=float)
         return np.asarray((force @ inverse - rate[:, None] * v) / density[:, None])
 
@@ -167,10 +167,10 @@ class TwistedTokens:
     def _matrix(self, rows: Any) -> Numbers:
         return np.array(rows, dtype=object) if self.cloud.exact else np.array(rows, dtype=float)
 
-    def _summed(self, expression: Any, tokens: Numbers, v: Numbers) -> Numbers:
+    def _summed(self, expressions: tuple[Any, ...], tokens: Numbers, v: Numbers) -> list[Numbers]:
         metric = twisted_metric()
         own, others = {metric.x: tokens, metric.v: v}, {metric.y: tokens, metric.w: v}
-        return averages(expression, own, others, self.cloud.weights, self._parameters.floats)
+        return averages(expressions, own, others, self.cloud.weights, self._parameters.floats)
 
 
 # ------------------------------------------------------------------------------- expressions at atoms
@@ -209,7 +209,10 @@ def _exactly(expression: Any, columns: Mapping[Any, Numbers], parameters: Parame
     from symflow.algebra.exact.evaluation import evaluate_exact
 
     values = {symbol: column.tolist() for symbol, column in columns.items()}
-    return evaluate_exact(expression, {**parameters.exact, **values}, parameters.sizes)
+    try:
+        return evaluate_exact(expression, {**parameters.exact, **values}, parameters.sizes)
+    except InputError as error:
+        raise InputError(f"{error}; give the tokens as floats for a result in floats") from error
 
 
 def _is_column(expression: Any) -> bool:

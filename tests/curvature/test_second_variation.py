@@ -13,7 +13,7 @@ import symflow
 from symflow import second_variation
 from symflow.curvature.geodesics import geodesic
 from symflow.curvature.second_variation import tokens_at
-from symflow.energies import Exponential, Interaction
+from symflow.energies import Entropy, Exponential, Interaction, Pairwise
 from symflow.errors import InputError
 
 
@@ -208,6 +208,8 @@ def test_isotropic_scaling_is_the_gradient_direction() -> None:
     )
     assert found.form(identity(2)) == Rational(13, 6) * found.metric(identity(2))
     assert found.signature() == (0, 0, 1)
+    assert found.eigenvalues("metric") == [Rational(13, 6)]
+    assert found.eigenvalues() == [found.form(identity(2)) / 2]  # two coordinates are one
     with pytest.raises(InputError, match="no multiple of the one direction"):
         found.form([[1, 0], [0, 2]])
 
@@ -260,6 +262,41 @@ def test_conditions_of_the_twisted_metric_are_checked() -> None:
             second_variation(repulsion(2), "twisted", [[1, 0]], V=V, A=A)
     with pytest.raises(InputError, match="give A="):
         second_variation(Interaction(1.0), "twisted", [[1, 0]], V=identity(2))
+
+
+def test_numbers_beyond_doubles_are_refused_and_exact_ones_are_not() -> None:
+    attraction = Exponential([[1]], [[1]])
+    for metric, extra in (("wasserstein", {}), ("twisted", {"V": [[1]]})):
+        found = second_variation(attraction, metric, [[30.0], [20.0]], **extra)
+        with pytest.raises(InputError, match="exceeds the range of doubles"):
+            found.form([[1.0], [1.0]])
+        with pytest.raises(InputError, match="exceeds the range of doubles"):
+            found.matrix  # noqa: B018
+        assert second_variation(attraction, metric, [[30], [20]], **extra).signature() == (0, 0, 2)
+
+
+def test_a_users_energy_on_tokens_and_gaussians() -> None:
+    own = Pairwise("exp(-norm2(x - y))", "dot(x, c)", c=[1, 2])
+    tokens = second_variation(own, "wasserstein", [[1, 0], [0, 1]])
+    # F'' = ¼(4⟨r, q⟩² − 2|q|²)e^{−|r|²}, r = x₁ − x₂, q = v₁ − v₂, from the two pairs of different tokens
+    assert tokens.form([[1, 1], [1, 2]]) == Rational(1, 4) * (4 * 1 - 2) * exp(-2)
+    law = second_variation(own, "bures", symflow.Gaussian([0, 0], np.eye(2)))
+    assert law.form(([1.0, 0.0], np.zeros((2, 2)))) == pytest.approx(0.0, abs=1e-15)  # translations
+    squashed = Pairwise("tanh(dot(x, y))")
+    assert np.isfinite(second_variation(squashed, "wasserstein", np.eye(2)).form(np.ones((2, 2))))
+    with pytest.raises(InputError, match="give the tokens as floats"):
+        second_variation(squashed, "wasserstein", [[1, 0], [0, 1]])
+
+
+def test_energies_of_another_form_are_refused() -> None:
+    with pytest.raises(InputError, match="is more than ½∬W"):
+        second_variation(Entropy(), "wasserstein", [[1]])
+
+
+def test_tokens_may_be_algebraic_numbers() -> None:
+    found = second_variation(repulsion(2), "twisted", [[sqrt(2) / 2, sqrt(2) / 2]], V=identity(2))
+    assert found.form([[1, 0]]) == 0  # |x| = 1
+    assert found.signature() == (0, 2, 0)
 
 
 def test_geodesics_of_tokens_keep_their_speed() -> None:
