@@ -2,13 +2,14 @@ r"""Second variations of energies along geodesics of W₂ and of the twisted met
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sympy import Expr, Integer, Inverse, MatMul, Rational, Trace
+from sympy import Expr, Integer, Inverse, MatMul, Rational, Trace, exp
 
 from symflow.algebra.functionals.average import Average, average
 from symflow.algebra.functionals.variation import first_variation, spatial_gradient
+from symflow.algebra.quadratic import quadratic_form
 from symflow.algebra.symbols import dimension, matrix, vector
 from symflow.algebra.variation import gateaux, gradient
 from symflow.algebra.words import normal_form
@@ -23,7 +24,7 @@ from symflow.derive.second_variation.checks import (
 )
 from symflow.derive.second_variation.twisted import TwistedMetric, twisted_metric
 from symflow.derive.steps import Formula, Step
-from symflow.errors import InputError
+from symflow.errors import InputError, NotQuadratic
 from symflow.models.energies.model import EnergyModel
 from symflow.models.energies.statement import EnergyStatement
 
@@ -81,6 +82,9 @@ def second_variation_argument(model: EnergyModel, metric: str) -> SecondVariatio
         raise InputError(
             f"{statement.name} is more than ½∬W dμdμ + ∫U dμ; second variations are known for that form"
         )
+    twisted = twisted_metric()
+    if metric == "twisted":
+        statement = with_kernel(statement, twisted)
     pairs, own = straight_integrands(statement)
     steps = [_definition(model, statement, pairs, own)]
     if metric == "wasserstein":
@@ -88,10 +92,27 @@ def second_variation_argument(model: EnergyModel, metric: str) -> SecondVariatio
     elif metric == "bures":
         steps += gaussian_steps.bures_steps(statement)
     else:
-        twisted = twisted_metric()
         steps += [_hamilton(statement, twisted), _acceleration(statement, twisted, pairs, own)]
         steps += [_dirac(statement, twisted), *gaussian_steps.twisted_steps(statement, twisted)]
     return SecondVariationArgument(model, statement, tuple(steps), metric, pairs, own)  # type: ignore[arg-type]
+
+
+def with_kernel(statement: EnergyStatement, metric: TwistedMetric) -> EnergyStatement:
+    """Return the energy with K for its pair where that is the exponential of a bilinear score.
+
+    The metric is meant with the matrix of that score, which has to be symmetric.
+    """
+    pair, x, y = statement.pair, statement.x, statement.y
+    if not isinstance(pair, exp):
+        return statement
+    try:
+        form = quadratic_form(pair.args[0], x, y)
+    except NotQuadratic:
+        return statement
+    if not form.C.is_ZeroMatrix or not form.c.is_ZeroMatrix or form.rest != 0:
+        return statement
+    kernel = metric.kernel.xreplace({metric.x: x, metric.y: y})
+    return replace(statement, pair=kernel, parameters=metric.parameters)
 
 
 def _velocities(statement: EnergyStatement) -> tuple[Any, Any]:
@@ -114,12 +135,18 @@ def _definition(model: EnergyModel, statement: EnergyStatement, pairs: Expr, own
     return Step(
         kind="definition",
         title=model.title,
-        statement=r"The energy of a law $\mu$ is",
+        statement=r"The energy of a law $\mu$ is" + _same_matrix(statement),
         formulas=(Formula(r"F(\mu)", statement.functional),),
         rule="definition",
         reference=statement.reference,
         check=AlongLines(statement, pairs, own, *_velocities(statement)),
     )
+
+
+def _same_matrix(statement: EnergyStatement) -> str:
+    """Return the condition under which the score of the energy is that of the metric."""
+    shared = statement.parameters == twisted_metric().parameters
+    return r", with $A = K^{\top}Q$ symmetric," if shared else ""
 
 
 def _straight(statement: EnergyStatement, pairs: Expr, own: Expr) -> Step:

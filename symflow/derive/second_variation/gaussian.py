@@ -28,9 +28,9 @@ _D = dimension("d")
 ALPHA, SIGMA = vector("alpha", _D), matrix("Sigma", _D, _D)
 #: Of the affine velocity c + Lx; c = a − Lα for a the velocity of the mean.
 DRIFT, LINEAR = vector("c", _D), matrix("L", _D, _D)
-#: Under the tilted law of a pair y given x has the law N(b + Tx, R), and x has the law N(m, C).
+#: Under the tilted law of a pair y given x has the law N(b + Tx, R), and x has the law N(m, S).
 INNER_MEAN, INNER_SLOPE, INNER_COV = vector("b", _D), matrix("T", _D, _D), matrix("R", _D, _D)
-OUTER_MEAN, OUTER_COV = vector("m", _D), matrix("C", _D, _D)
+OUTER_MEAN, OUTER_COV = vector("m", _D), matrix("S", _D, _D)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TiltedPair:
     inner_mean, inner_slope, inner_cov : MatrixExpr
         y given x has the law N(b + Tx, R).
     outer_mean, outer_cov : MatrixExpr
-        x has the law N(m, C).
+        x has the law N(m, S).
     curvatures : tuple of MatrixExpr
         The mass is finite where :math:`\lambda_{\max}(\Sigma^{1/2}C\Sigma^{1/2}) < 1` for both.
     """
@@ -152,14 +152,14 @@ def energy_part(statement: EnergyStatement) -> Averaged:
 
 
 @cache
-def straight_part(statement: EnergyStatement) -> Averaged:
+def straight_part(statement: EnergyStatement, symmetric: tuple[Any, ...] = ()) -> Averaged:
     r"""Return the second derivative of F along :math:`x + t\,v(x)`, v(x) = c + Lx, on N(α, Σ)."""
     x, y = statement.x, statement.y
     v, w = vector("v", _D), vector("w", _D)
     pairs = gateaux(gateaux(statement.pair, {x: v, y: w}), {x: v, y: w})
     own = gateaux(gateaux(statement.potential, {x: v}), {x: v})
     integrand = Rational(1, 2) * pairs + own
-    return averaged(integrand.xreplace({v: velocity_at(x), w: velocity_at(y)}), x, y)
+    return averaged(integrand.xreplace({v: velocity_at(x), w: velocity_at(y)}), x, y, symmetric)
 
 
 @cache

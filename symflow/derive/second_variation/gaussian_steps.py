@@ -95,7 +95,7 @@ def _tilted_words(parts: Averaged) -> str:
     return (
         r"With $Z$ the average of $e^{s(x,y)}$ over independent $x, y \sim \mu$, under the law of density "
         r"$e^{s}/Z$ the second point given the first has the law $\mathcal{N}(b + Tx, R)$ and the "
-        r"first the law $\mathcal{N}(m, C)$. For $\alpha = c = 0$, where $b = m = 0$,"
+        r"first the law $\mathcal{N}(m, S)$. For $\alpha = c = 0$, where $b = m = 0$,"
     )
 
 
@@ -115,7 +115,7 @@ def _summed(label: str, parts: Averaged) -> tuple[Formula, ...]:
 
 def twisted_steps(statement: EnergyStatement, metric: TwistedMetric) -> tuple[Step, ...]:
     """Return the second variation along twisted geodesics from a Gaussian law with affine velocity."""
-    parts = straight_part(statement), bent_part(statement, metric)
+    parts = straight_part(statement, metric.symmetric), bent_part(statement, metric)
     length, acceleration = metric_part(metric), gaussian_acceleration(metric)
     return (
         _optimal(metric),
@@ -195,11 +195,15 @@ def _result(
         + _domain(length)
         + " "
         + _tilted_words(length)
-        + r" the second variation is the sum of the first two rows for $F$; the third is the squared length.",
-        formulas=(
-            *_summed("D^2F", parts[0]),
-            *_summed(r"\int\langle f, a\rangle\,d\mu", parts[1]),
-            *_summed("g", length),
+        + r" the second variation is $D^2F + \int\langle f, a\rangle\,d\mu$ and the squared length is $g$.",
+        formulas=tuple(
+            dict.fromkeys(  # the tilted laws are often the same
+                (
+                    *_summed("D^2F", parts[0]),
+                    *_summed(r"\int\langle f, a\rangle\,d\mu", parts[1]),
+                    *_summed("g", length),
+                )
+            )
         ),
         rule="moments of the tilted law",
         reference="CACP25",
