@@ -68,19 +68,31 @@ def _where(stated: StatedEnergy) -> str:
     return text + "."
 
 
-def atoms_latex(witness: Mapping[str, Any], modulus: Any) -> list[str]:
+def atoms_latex(witness: Mapping[str, Any], stated: StatedEnergy) -> list[str]:
     """Return atoms, velocities and the exact second derivative."""
     listed = zip(witness["weights"], witness["points"], witness["velocities"], strict=True)
     atoms = [
         rf"$x_{{{k}}} = {vector_latex(x)}$, $v_{{{k}}} = {vector_latex(v)}$, weight ${number_latex(w)}$"
         for k, (w, x, v) in enumerate(listed, start=1)
     ]
-    bound = "0" if str(modulus) == "0" else rf"{number_latex(modulus)}\,|v|^2"
-    shown = rf"\frac{{d^2}}{{dt^2}}F = {value_latex(witness['value'])} < {bound}"
+    return [r"\item " + "; ".join(atoms) + ":", _values(witness, stated)]
+
+
+def gaussian_latex(witness: Mapping[str, Any], stated: StatedEnergy) -> list[str]:
+    """Return a Gaussian law, its velocity and the second derivative."""
+    mean, shift = (vector_latex(witness[key]) for key in ("mean", "shift"))
+    covariance, slope = (matrix_latex(witness[key]) for key in ("covariance", "slope"))
     return [
-        r"\item " + "; ".join(atoms) + ":",
-        rf"\[ {shown}, \qquad |v|^2 = {value_latex(witness['length'])}. \]",
+        rf"\item $\mathcal{{N}}(m, \Sigma)$, $m = {mean}$, $\Sigma = {covariance}$, with the velocity",
+        rf"$v(x) = b + S(x - m)$, $b = {shift}$, $S = {slope}$:",
+        _values(witness, stated),
     ]
+
+
+def _values(witness: Mapping[str, Any], stated: StatedEnergy) -> str:
+    bound = rf"{number_latex(stated.modulus)}\,|v|^2" if stated.modulus else "0"
+    shown = rf"\frac{{d^2}}{{dt^2}}F = {value_latex(witness['value'])} < {bound}"
+    return rf"\[ {shown}, \qquad |v|^2 = {value_latex(witness['length'])}. \]"
 
 
 def dirac_latex(acceleration: Any, ratio: Any, radius: str, below: Any) -> list[str]:

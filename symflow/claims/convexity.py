@@ -19,6 +19,7 @@ from symflow.certify.propositions.convexity import (
 from symflow.certify.search.bending import find_witness
 from symflow.certify.search.convex_terms import convex_terms
 from symflow.certify.search.dirac import dirac_witness
+from symflow.certify.search.gaussian import gaussian_witness
 from symflow.certify.search.hessian_bound import hessian_bound
 from symflow.certify.taylor.dirac import dirac_curve, radial_polynomial, read_ratio, value_at_radius
 from symflow.certify.terms import Rejected
@@ -30,6 +31,7 @@ from symflow.errors import InputError
 METHOD = "second-variation"
 _ATOMS = (1, 2, 3)
 _DIMENSIONS = (1, 2, 3)
+_GAUSSIAN = (1, 2)  #: dimensions in which Gaussian laws are tried where none is stated
 _STEPS = (Fraction(1, 64), Fraction(1, 8), Fraction(1), Fraction(8), Fraction(64))
 _FEW_BOXES = 300
 
@@ -66,10 +68,14 @@ def decide_convexity(statement: Mapping[str, Any], deadline: Deadline) -> Verdic
     least = math.inf
     sizes = (2, 3) if stated.space == "sphere" else _DIMENSIONS
     for d in sizes if stated.dimension is None else (stated.dimension,):
-        found = find_witness(stated, d, _ATOMS, deadline.check)
+        atoms = (1,) if stated.metric.name == "bures" else _ATOMS
+        found = find_witness(stated, d, atoms, deadline.check)
         least = min(least, found.least)
-        if found.witness is not None:
-            witnesses.append(found.witness)
+        witness = found.witness
+        if witness is None and stated.metric.name == "bures" and d in (stated.dimension, *_GAUSSIAN):
+            witness = gaussian_witness(stated, d, deadline.check)
+        if witness is not None:
+            witnesses.append(witness)
             break
     if witnesses:
         return replayed(_certificate(CONVEXITY, statement, witnesses), deadline)

@@ -134,6 +134,34 @@ def _others(text):
     ]
 
 
+def test_changed_gaussian_laws_are_refused():
+    """F = −½·2s = −s of N(m, s): along b + S(x − m) the second derivative is −2S²s, and |v|² = b² + S²s."""
+    record = check("convexity", Pairwise("-norm2(x - y)"), "bures", dimension=1).certificate.to_record()
+    witness = record["proof"]["witnesses"][0]
+    assert witness["type"] == "gaussian"
+    tried = 0
+    for path in places(witness):
+        if path == ("type",):
+            continue
+        for text in other_numbers(at(witness, path)):
+            mutated = changed(witness, path, text)
+            valid = _is_gaussian_proof(mutated)
+            assert accepted(changed(record, ("proof", "witnesses", 0), mutated)) == valid, (path, text)
+            tried += 1
+    assert tried >= 50
+
+
+def _is_gaussian_proof(witness):
+    numbers = [witness["mean"][0], witness["covariance"][0][0], witness["shift"][0], witness["slope"][0][0]]
+    if not all(map(is_rational, numbers)):
+        return False
+    if not all(is_rational(witness[key]) or witness[key] in ("0.5", "1e3") for key in ("value", "length")):
+        return False
+    _, s, b, S = map(Fraction, numbers)
+    value, length = Fraction(witness["value"]), Fraction(witness["length"])
+    return s > 0 and value == -2 * S**2 * s and length == b**2 + S**2 * s and value < 0
+
+
 def test_balls_must_hold_what_they_claim():
     record = check("convexity", Pairwise("", "tanh(norm2(x))"), dimension=1).certificate.to_record()
     value = record["proof"]["witnesses"][0]["value"]

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 
 import flint
 import mpmath
@@ -12,6 +13,7 @@ from sympy import N
 from symflow.algebra.text.syntax import read
 from symflow.certify.propositions.convexity import CONVEXITY, NON_CONVEXITY, read_energy
 from symflow.certify.search.curvature import CloudEnergy
+from symflow.certify.taylor.gaussian import GaussianEnergy, MovingGaussian
 from symflow.certify.taylor.geodesics import AtomicEnergy, Atoms
 from symflow.certify.taylor.hyperdual import Hyperduals
 from symflow.certify.taylor.matrices import Evaluation
@@ -197,6 +199,40 @@ def test_straight_lines_agree_with_the_second_variation():
     found, _ = AtomicEnergy(stated, ExactRing(), 2).second_derivative(atoms(points, velocities))
     known = second_variation(energy, "wasserstein", points).form(velocities)
     assert abs(N(to_sympy(found) - known, 40)) < 1e-30
+
+
+LAW = MovingGaussian(
+    mean=(F(1), F(-1, 2)),
+    covariance=((F(1, 2), F(1, 8)), (F(1, 8), F(1, 4))),
+    shift=(F(1), F(2)),
+    slope=((F(1), F(-1, 2)), (F(-1, 2), F(3))),
+)
+
+
+@pytest.mark.parametrize(
+    ("pair", "potential"),
+    [
+        ("dot(x, y) - norm2(x - y)", "2*norm2(x)"),
+        ("exp(-norm2(x - y))", ""),
+        ("exp(dot(x, y)/2)", "norm2(x)/2"),
+    ],
+)
+def test_gaussian_laws_agree_with_the_bures_variation(pair, potential):
+    stated = read_energy({**PLAIN, "pair": pair, "potential": potential, "metric": {"name": "bures"}})
+    with flint.ctx.workprec(128):
+        found = float(GaussianEnergy(stated, BallRing(), 2).second_derivative(LAW))
+    mean, cov, shift, slope = (np.array(part, dtype=float) for part in vars(LAW).values())
+    known = second_variation(Pairwise(pair, potential), "bures", SimpleNamespace(mean=mean, cov=cov))
+    moved = slope @ cov + cov @ slope
+    velocity = np.concatenate([shift, moved[np.triu_indices(2)]])
+    assert found == pytest.approx(velocity @ known.entries @ velocity, rel=1e-10)
+    assert float(LAW.square) == pytest.approx(velocity @ known.gram @ velocity, rel=1e-10)
+
+
+def test_a_gaussian_law_of_infinite_energy_is_refused():
+    stated = read_energy({**PLAIN, "pair": "exp(2*dot(x, y))", "metric": {"name": "bures"}})
+    with pytest.raises(Rejected, match="infinite"):
+        GaussianEnergy(stated, BallRing(), 2).second_derivative(LAW)
 
 
 @pytest.mark.parametrize(

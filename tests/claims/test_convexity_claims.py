@@ -62,6 +62,9 @@ KNOWN = [
     # Gaussian laws
     (Pairwise("norm2(x - y)"), {"metric": "bures"}, True, "as for all laws"),
     (Pairwise("exp(-dot(x, y))"), {"metric": "bures"}, False, "Diracs are Gaussian laws"),
+    (Pairwise("-norm2(x - y)"), {"metric": "bures"}, False, "−2 tr Σ"),
+    (Pairwise("exp(-norm2(x - y))"), {"metric": "bures"}, False, "½(1 + 4s)^(−1/2), concave in √s near 0"),
+    (Pairwise("dot(x, A*x)", A=SADDLE), {"metric": "bures"}, False, "a saddle"),
     # the sphere, whose geodesics close
     (Interaction(1.0), {}, False, "−e^β/n at consensus"),
     (Interaction(-2.0), {}, False, "not constant on a closed manifold"),

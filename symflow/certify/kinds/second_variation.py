@@ -7,6 +7,9 @@ The proof object is ``{"witnesses": [...]}``, each witness an object with a ``ty
     "length": g}`` with rational weights, points and velocities. v is d²F/dt² along the geodesic and g the
     squared length of the velocity: exact texts of rationals and exponentials, or both balls
     ``{"midpoint": m, "radius": r}``; v < λg.
+``gaussian``
+    ``{"type": "gaussian", "mean": m, "covariance": rows, "shift": b, "slope": rows, "value": v, "length": g}``:
+    the law N(m, Σ), Σ ≻ 0, with the velocity b + S(x − m), S symmetric.
 ``dirac``
     ``{"type": "dirac", "acceleration": a, "ratio": q, "radius": r}`` for every dimension at once: on Diracs
     geodesics have the acceleration a(x, v), and d²F/dt² = q(x)|v|², where q depends on |x| only and is below
@@ -18,14 +21,14 @@ its definition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from symflow.algebra.text.syntax import read
 from symflow.certify.certificate import Certificate
-from symflow.certify.convexity_latex import atoms_latex, dirac_latex, statement_latex
+from symflow.certify.convexity_latex import atoms_latex, dirac_latex, gaussian_latex, statement_latex
 from symflow.certify.lemmas.curvature import COINCIDENT_ATOMS
 from symflow.certify.propositions import propositions
 from symflow.certify.propositions.convexity import (
@@ -37,11 +40,13 @@ from symflow.certify.propositions.convexity import (
     StatedEnergy,
     number,
     read_energy,
+    rows,
 )
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.taylor import dirac
+from symflow.certify.taylor.gaussian import GaussianEnergy, MovingGaussian, is_definite
 from symflow.certify.taylor.geodesics import AtomicEnergy, Atoms
-from symflow.certify.taylor.hyperdual import Hyperduals
+from symflow.certify.taylor.hyperdual import Hyperduals, Ring
 from symflow.certify.taylor.matrices import Evaluation
 from symflow.certify.taylor.rings import BallRing, ExactRing
 from symflow.certify.terms import Rejected
@@ -51,6 +56,7 @@ PRECISION = 256  # bits
 MAX_ATOMS = 6
 MAX_WITNESSES = 12
 _ATOMS = frozenset(("type", "weights", "points", "velocities", "value", "length"))
+_GAUSSIAN = frozenset(("type", "mean", "covariance", "shift", "slope", "value", "length"))
 _DIRAC = frozenset(("type", "acceleration", "ratio", "radius"))
 
 
@@ -89,14 +95,17 @@ class SecondVariation(ProofKind):
         stated = read_energy(certificate.statement)
         lines = [*statement_latex(stated), r"\begin{enumerate}"]
         for witness in certificate.proof["witnesses"]:
-            lines += atoms_latex(witness, stated.modulus) if "points" in witness else _dirac_latex(witness)
+            lines += _LATEX[witness["type"]](witness, stated)
         return [*lines, r"\end{enumerate}"]
 
 
-def _dirac_latex(witness: Mapping[str, Any]) -> list[str]:
+def _dirac_latex(witness: Mapping[str, Any], _stated: StatedEnergy) -> list[str]:
     ratio = dirac.read_ratio(witness["ratio"])
     below = dirac.value_at_radius(dirac.radial_polynomial(ratio), number(witness["radius"]))
     return dirac_latex(dirac.read_vector(witness["acceleration"]), ratio, witness["radius"], below)
+
+
+_LATEX = {"atoms": atoms_latex, "gaussian": gaussian_latex, "dirac": _dirac_latex}
 
 
 def _claim(certificate: Certificate) -> Convexity:
@@ -126,7 +135,9 @@ def _check(stated: StatedEnergy, witness: Mapping[str, Any], name: str) -> _Seen
         return _check_atoms(stated, witness, name)
     if witness.get("type") == "dirac":
         return _check_dirac(stated, witness, name)
-    raise Rejected("the type of a witness is 'atoms' or 'dirac'")
+    if witness.get("type") == "gaussian":
+        return _check_gaussian(stated, witness, name)
+    raise Rejected("the type of a witness is 'atoms', 'gaussian' or 'dirac'")
 
 
 def _conclude(claim: Convexity, seen: Sequence[_Seen]) -> tuple[str, ...]:
@@ -153,25 +164,41 @@ def _check_atoms(stated: StatedEnergy, witness: Mapping[str, Any], name: str) ->
     if set(witness) != _ATOMS:
         raise Rejected(f"{name}: atoms have the keys {', '.join(sorted(_ATOMS))}")
     atoms = _read_atoms(witness, stated)
-    value, length = witness["value"], witness["length"]
-    if isinstance(value, str) and isinstance(length, str):
-        shown, how = _exact(stated, atoms, value, length)
-    else:
-        shown, how = _enclosed(stated, atoms, value, length)
+    shown, how = _compare(stated, witness, lambda ring: _moved_atoms(stated, atoms, ring))
     said = f"{_atoms_in_words(atoms)}: d²F/dt² = {shown[0]} < {_bound(stated)} with |velocity|² = {shown[1]}"
     return _Seen(ReplayedLine(name, said, how, True), atoms.dimension, len(atoms.points))
 
 
-def _exact(stated: StatedEnergy, atoms: Atoms, value: str, length: str) -> tuple[tuple[str, str], str]:
+def _moved_atoms(stated: StatedEnergy, atoms: Atoms, ring: Ring) -> tuple[Any, Any]:
+    return AtomicEnergy(stated, ring, atoms.dimension).second_derivative(atoms)
+
+
+# ---- values
+
+
+Computed = Callable[[Ring], tuple[Any, Any]]  #: second derivative and squared length in a ring
+
+
+def _compare(
+    stated: StatedEnergy, witness: Mapping[str, Any], computed: Computed
+) -> tuple[tuple[str, str], str]:
+    """Return both values as they are stated after comparing them, and how they were computed."""
+    value, length = witness["value"], witness["length"]
+    if isinstance(value, str) and isinstance(length, str):
+        return _exact(stated, computed, value, length)
+    return _enclosed(stated, computed, value, length)
+
+
+def _exact(stated: StatedEnergy, computed: Computed, *texts: str) -> tuple[tuple[str, str], str]:
     ring = ExactRing()
-    found = AtomicEnergy(stated, ring, atoms.dimension).second_derivative(atoms)
-    claimed = tuple(_exact_value(text, ring) for text in (value, length))
+    found = computed(ring)
+    claimed = tuple(_exact_value(text, ring) for text in texts)
     for what, one, other in zip(("second derivative", "squared length"), found, claimed, strict=True):
         if ring.sign(one - other):
             raise Rejected(f"the {what} is not {other}")
     if ring.sign(found[0] - stated.modulus * found[1]) >= 0:
-        raise Rejected(f"the second derivative {value} is not below {_bound(stated)}")
-    return (value, length), "exact series along the geodesic, sign by Lindemann–Weierstrass"
+        raise Rejected(f"the second derivative {texts[0]} is not below {_bound(stated)}")
+    return (texts[0], texts[1]), "exact series along the geodesic, sign by Lindemann–Weierstrass"
 
 
 def _exact_value(text: str, ring: ExactRing) -> Any:
@@ -181,12 +208,12 @@ def _exact_value(text: str, ring: ExactRing) -> Any:
     return Evaluation(Hyperduals(ring), {}, {}).number(read(text)).value
 
 
-def _enclosed(stated: StatedEnergy, atoms: Atoms, *claimed: Any) -> tuple[tuple[str, str], str]:
+def _enclosed(stated: StatedEnergy, computed: Computed, *claimed: Any) -> tuple[tuple[str, str], str]:
     import flint
 
     with flint.ctx.workprec(PRECISION):
         ring = BallRing()
-        found = AtomicEnergy(stated, ring, atoms.dimension).second_derivative(atoms)
+        found = computed(ring)
         shown = tuple(_within(ball, stored, ring) for ball, stored in zip(found, claimed, strict=True))
         if not found[0] < ring.number(stated.modulus) * found[1]:
             raise Rejected(f"the second derivative {shown[0]} is not below {_bound(stated)}")
@@ -259,6 +286,47 @@ def _atoms_in_words(atoms: Atoms) -> str:
 
 def _bound(stated: StatedEnergy) -> str:
     return f"{stated.modulus}·|velocity|²" if stated.modulus else "0"
+
+
+# ---- Gaussian laws
+
+
+def _check_gaussian(stated: StatedEnergy, witness: Mapping[str, Any], name: str) -> _Seen:
+    if set(witness) != _GAUSSIAN:
+        raise Rejected(f"{name}: a Gaussian law has the keys {', '.join(sorted(_GAUSSIAN))}")
+    law = _read_gaussian(witness, stated)
+
+    def computed(ring: Ring) -> tuple[Any, Any]:
+        second = GaussianEnergy(stated, ring, law.dimension).second_derivative(law)
+        return second, ring.number(law.square)
+
+    shown, how = _compare(stated, witness, computed)
+    velocity = f"{_in_words([law.shift])} + {_in_words(law.slope)}(x − mean)"
+    said = (
+        f"N({_in_words([law.mean])}, {_in_words(law.covariance)}), velocity {velocity}: "
+        f"d²F/dt² = {shown[0]} < {_bound(stated)} with E|velocity|² = {shown[1]}"
+    )
+    return _Seen(ReplayedLine(name, said, how, True), law.dimension, 0)
+
+
+def _read_gaussian(witness: Mapping[str, Any], stated: StatedEnergy) -> MovingGaussian:
+    if stated.space != "euclidean" or stated.metric.name == "twisted" or not stated.domain.is_everything:
+        raise Rejected("Gaussian laws move along geodesics of the Wasserstein metric on all of ℝᵈ only")
+    mean, shift = (_vectors([witness[key]], key, 1)[0] for key in ("mean", "shift"))
+    covariance, slope = (rows(witness[key], key) for key in ("covariance", "slope"))
+    d = len(mean)
+    if stated.dimension not in (None, d) or len(shift) != d:
+        raise Rejected(f"mean and shift must have {stated.dimension or d} coordinates")
+    for key, matrix in (("covariance", covariance), ("slope", slope)):
+        if len(matrix) != d or matrix != tuple(zip(*matrix, strict=True)):
+            raise Rejected(f"{key!r} must be a symmetric matrix of size {d}")
+    if not is_definite(covariance):
+        raise Rejected("the covariance must be positive definite")
+    return MovingGaussian(mean, covariance, shift, slope)
+
+
+def _in_words(listed: Sequence[Sequence[Fraction]]) -> str:
+    return "[" + "; ".join(" ".join(map(str, row)) for row in listed) + "]"
 
 
 # ---- Diracs in every dimension

@@ -216,10 +216,10 @@ def _confirm_in_balls(stated: StatedEnergy, atoms: Atoms) -> dict[str, Any] | No
             return None
         if not value < ring.number(stated.modulus) * length:
             return None
-        return _record(atoms, _ball(value), _ball(length))
+        return _record(atoms, ball_record(value), ball_record(length))
 
 
-def _ball(value: Any) -> dict[str, str]:
+def ball_record(value: Any) -> dict[str, str]:
     """Return a ball of about twenty digits that contains another, and is wider than its rounding."""
     middle = Fraction(int(value.mid().man_exp()[0])) * Fraction(2) ** int(value.mid().man_exp()[1])
     scale = Fraction(10) ** (20 - max(0, len(str(int(abs(middle))))))

@@ -18,7 +18,6 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from symflow.algebra.text.syntax import Call
 from symflow.certify.propositions.convexity import StatedEnergy
 from symflow.certify.taylor.disciplined import Rules, Term
 from symflow.certify.taylor.geodesics import as_rows
@@ -86,7 +85,7 @@ def _combined(entry: Any, size: int) -> Rows:
 
 def _part(stated: StatedEnergy, node: Any, names: Sequence[str], d: int) -> tuple[Quadratic, tuple[str, ...]]:
     """Return the quadratic part of an expression and the reasons for which the rest is convex."""
-    rules = _rules(stated, names, d)
+    rules = rules_of(stated, names, d)
     if node is None:
         return rules.arithmetic.number(Fraction(0)), ()
     parts = rules.terms(node)
@@ -106,9 +105,9 @@ def _reason(rules: Rules, part: Term) -> str:
 
 def _is_kernel(rules: Rules, part: Term) -> bool:
     """Whether a term is a positive multiple of e^s, s of degree two in (x, y), as in :data:`KERNEL`."""
-    if not (part.coefficient > 0 and isinstance(part.node, Call) and part.node.function == "exp"):
+    s = rules.exponent(part.node)
+    if part.coefficient <= 0:
         return False
-    s = rules.polynomial(part.node.arguments[0])
     d, odd = divmod(len(s.slope) if s else 1, 2)
     if s is None or odd or not rules.has_pairs:
         return False
@@ -119,7 +118,8 @@ def _is_kernel(rules: Rules, part: Term) -> bool:
     return symmetric and is_semidefinite(own) and is_semidefinite(mixed)
 
 
-def _rules(stated: StatedEnergy, names: Sequence[str], d: int) -> Rules:
+def rules_of(stated: StatedEnergy, names: Sequence[str], d: int) -> Rules:
+    """Return what decides about functions of the coordinates of the named tokens in dimension d."""
     size = len(names) * d
     number, variable = (getattr(Quadratics(size), name) for name in ("number", "variable"))
     tokens = {name: tuple((variable(k * d + i),) for i in range(d)) for k, name in enumerate(names)}

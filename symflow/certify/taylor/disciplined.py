@@ -101,6 +101,12 @@ class Rules:
             return None
         return found
 
+    def exponent(self, node: Node) -> Quadratic | None:
+        """Return s of an expression e^s, s of degree at most two; None for any other."""
+        if isinstance(node, Call) and node.function == "exp":
+            return self.polynomial(node.arguments[0])
+        return None
+
     def terms(self, node: Node, coefficient: Fraction = Fraction(1)) -> list[Term]:
         """Return the summands of an expression, products of a number and a sum multiplied out."""
         polynomial = self.polynomial(node)
