@@ -8,8 +8,8 @@ The proof object is ``{"witnesses": [...]}``, each witness an object with a ``ty
     squared length of the velocity: exact texts of rationals and exponentials, or both balls
     ``{"midpoint": m, "radius": r}``; v < λg.
 ``gaussian``
-    ``{"type": "gaussian", "mean": m, "covariance": rows, "shift": b, "slope": rows, "value": v, "length": g}``:
-    the law N(m, Σ), Σ ≻ 0, with the velocity b + S(x − m), S symmetric.
+    ``{"type": "gaussian", "mean": m, "covariance": rows, "shift": b, "slope": rows, "value": v,
+    "length": g}``: the law N(m, Σ), Σ ≻ 0, with the velocity b + S(x − m), S symmetric.
 ``dirac``
     ``{"type": "dirac", "acceleration": a, "ratio": q, "radius": r}`` for every dimension at once: on Diracs
     geodesics have the acceleration a(x, v), and d²F/dt² = q(x)|v|², where q depends on |x| only and is below

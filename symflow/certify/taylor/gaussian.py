@@ -1,8 +1,8 @@
 r"""Second derivatives of an energy along geodesics of Gaussian laws in the Wasserstein metric.
 
 A geodesic through :math:`\mathcal N(m, \Sigma)` moves every point by :math:`X + t(b + S(X - m))` with a
-symmetric S. The mean of a polynomial of degree two, or of its exponential, over independent Gaussian tokens is
-a closed form in its coefficients, which are series in time here.
+symmetric S. The mean of a polynomial of degree two, or of its exponential, over independent Gaussian tokens
+is a closed form in its coefficients, which are series in time here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from operator import mul
 from typing import Any
 
 from symflow.algebra.text.syntax import Node, read
@@ -141,7 +142,8 @@ class GaussianEnergy:
                 row[k:] = [
                     entry - factor * above for entry, above in zip(row[k:], pivot_row[k:], strict=True)
                 ]
-        return reduce(lambda one, other: one * other, (rest[k][k] for k in range(len(rest))))
+        found: Hyperdual = reduce(mul, (rest[k][k] for k in range(len(rest))))
+        return found
 
 
 def _repeated(block: Rows, copies: int) -> Rows:
