@@ -9,6 +9,7 @@ import numpy as np
 
 from symflow.checking import real_array
 from symflow.curvature.atoms import Numbers
+from symflow.curvature.exact import together
 from symflow.curvature.form import SecondOrder, Signature, inner, to_sympy
 from symflow.curvature.tokens import TokenEnergy, TwistedTokens
 from symflow.errors import InputError
@@ -152,9 +153,9 @@ class _OverCommon(SecondVariation):
         """Return the second derivative along the geodesic with velocity v."""
         vector = self._vector(v)
         if isinstance(vector, np.ndarray):
-            return super().form(v)
-        value = inner(vector, [inner(row, vector) for row in self._numerators])
-        return to_sympy(value / self._common)
+            return float(self._evaluated(self._numerators, v) / float(self._common))
+        (*rows, (common,)), vector = together((*self._numerators, (self._common,)), vector)
+        return to_sympy(inner(vector, [inner(row, vector) for row in rows]) / common)
 
     def signature(self, tolerance: float | None = None) -> Signature:
         """Return how many eigenvalues are negative, zero and positive, decided exactly."""

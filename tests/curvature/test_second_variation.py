@@ -297,6 +297,10 @@ def test_tokens_may_be_algebraic_numbers() -> None:
     found = second_variation(repulsion(2), "twisted", [[sqrt(2) / 2, sqrt(2) / 2]], V=identity(2))
     assert found.form([[1, 0]]) == 0  # |x| = 1
     assert found.signature() == (0, 2, 0)
+    rational = second_variation(repulsion(2), "twisted", [[1, 0], [0, 2]], V=identity(2))
+    one = float(rational.form([[1, 0], [0, 0]]))
+    assert float(rational.form([[sqrt(3), 0], [0, 0]])) == pytest.approx(3 * one)
+    assert rational.form([[0.5, 0], [0, 0]]) == pytest.approx(one / 4)
 
 
 def test_geodesics_of_tokens_keep_their_speed() -> None:
