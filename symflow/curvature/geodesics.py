@@ -11,11 +11,11 @@ import numpy as np
 from symflow.checking import Array, real_array
 from symflow.curvature.cloud import Cloud
 from symflow.curvature.gaussians import GaussianLaw, GaussianVariation
-from symflow.curvature.second_variation import gaussian_at, tokens_at
+from symflow.curvature.second_variation import gaussian_at, second_variation, tokens_at
 from symflow.curvature.tokens import TwistedTokens
 from symflow.errors import InputError, IntegrationError
 
-__all__ = ["Geodesic", "geodesic"]
+__all__ = ["Geodesic", "geodesic", "second_along"]
 
 #: Relative and absolute errors of a step: fourth differences of energies along a curve need many digits.
 _RTOL, _ATOL = 1e-12, 1e-14
@@ -28,10 +28,12 @@ class Geodesic:
     Attributes
     ----------
     t : ndarray, (T,)
-    x : ndarray, (T, n, d), or None
-        Tokens.
+    x, v : ndarray, (T, n, d), or None
+        Tokens and their velocities.
     mean, cov : ndarray, (T, d) and (T, d, d), or None
         Of Gaussian laws.
+    mean_rate, cov_rate : ndarray, (T, d) and (T, d, d), or None
+        Their derivatives.
     energy : ndarray, (T,)
         F along it.
     """
@@ -39,8 +41,11 @@ class Geodesic:
     t: Array
     energy: Array
     x: Array | None = None
+    v: Array | None = None
     mean: Array | None = None
     cov: Array | None = None
+    mean_rate: Array | None = None
+    cov_rate: Array | None = None
 
 
 def geodesic(
@@ -92,18 +97,65 @@ def geodesic(
     if velocity.shape != cloud.tokens.shape:
         raise InputError(f"v has shape {velocity.shape}; give {cloud.tokens.shape}, as the tokens")
     if twisted is None:
-        x = cloud.tokens + t[:, None, None] * velocity
+        x, moving = cloud.tokens + t[:, None, None] * velocity, np.tile(velocity, (len(t), 1, 1))
     else:
-        x = _twisted(TwistedTokens(twisted.twist, cloud), velocity, t)
+        x, moving = _twisted(TwistedTokens(twisted.twist, cloud), velocity, t)
     floats = type(tokens)(tokens.statement, tokens.parameters, cloud)
-    return Geodesic(t, np.array([floats.value_at(now) for now in x]), x=x)
+    return Geodesic(t, np.array([floats.value_at(now) for now in x]), x=x, v=moving)
+
+
+def second_along(
+    energy: Any, metric: str, path: Geodesic, weights: Any = None, *, V: Any = None, A: Any = None
+) -> Array:
+    """Return the second derivative of the energy along a geodesic, at each of its times.
+
+    Parameters
+    ----------
+    energy, metric, weights, V, A
+        Those of the geodesic.
+    path : Geodesic
+
+    Returns
+    -------
+    ndarray, (T,)
+        From the second variation at every law; energies along the path are not used.
+
+    Examples
+    --------
+    >>> from symflow.energies import Pairwise
+    >>> bowl = Pairwise("norm2(x - y)")
+    >>> path = geodesic(bowl, "wasserstein", [[0.0], [1.0]], [[1.0], [0.0]], [0.0, 0.5])
+    >>> second_along(bowl, "wasserstein", path)
+    array([0.5, 0.5])
+    """
+    if path.x is not None and path.v is not None:
+        places = zip(path.x, path.v, strict=True)
+        values = [second_variation(energy, metric, x, weights, V=V, A=A).form(v) for x, v in places]
+    else:
+        assert path.mean is not None and path.cov is not None
+        assert path.mean_rate is not None and path.cov_rate is not None
+        laws = zip(path.mean, path.cov, path.mean_rate, path.cov_rate, strict=True)
+        values = [
+            second_variation(energy, metric, _Law(mean, cov), V=V, A=A).form((rate, spread))
+            for mean, cov, rate, spread in laws
+        ]
+    return np.array([float(value) for value in values])
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """N(mean, cov)."""
+
+    mean: Array
+    cov: Array
 
 
 def _floats(cloud: Cloud) -> Cloud:
     return Cloud(cloud.tokens.astype(float), cloud.weights.astype(float))
 
 
-def _twisted(twisted: TwistedTokens, velocity: Array, t: Array) -> Array:
+def _twisted(twisted: TwistedTokens, velocity: Array, t: Array) -> tuple[Array, Array]:
+    """Return tokens and velocities at the times."""
     from scipy.integrate import solve_ivp
 
     start, shape = np.stack([twisted.cloud.tokens, velocity]), velocity.shape
@@ -112,7 +164,7 @@ def _twisted(twisted: TwistedTokens, velocity: Array, t: Array) -> Array:
         x, v = state.reshape(2, *shape)
         return np.stack([v, twisted.acceleration(x, v)]).reshape(-1)
 
-    found = np.empty((len(t), *shape))
+    found = np.empty((2, len(t), *shape))
     for sign in (-1.0, 1.0):
         side = np.flatnonzero(t < 0 if sign < 0 else t >= 0)
         if not side.size:
@@ -120,15 +172,15 @@ def _twisted(twisted: TwistedTokens, velocity: Array, t: Array) -> Array:
         stops, places = np.unique(np.abs(t[side]), return_inverse=True)
         end = sign * stops[-1]
         if end == 0.0:
-            found[side] = twisted.cloud.tokens
+            found[:, side] = start[:, None]
             continue
         run = solve_ivp(
             rhs, (0.0, end), start.reshape(-1), "DOP853", t_eval=sign * stops, rtol=_RTOL, atol=_ATOL
         )
         if not run.success:
             raise IntegrationError(f"the geodesic ends before t = {end:g}: {run.message}")
-        found[side] = run.y.T.reshape(len(stops), 2, *shape)[places, 0]
-    return found
+        found[:, side] = run.y.T.reshape(len(stops), 2, *shape)[places].swapaxes(0, 1)
+    return found[0], found[1]
 
 
 def _bures(variation: GaussianVariation, law: GaussianLaw, v: Any, t: Array) -> Geodesic:
@@ -137,12 +189,22 @@ def _bures(variation: GaussianVariation, law: GaussianLaw, v: Any, t: Array) -> 
     mean, cov = (np.array(part, dtype=object) for part in (law.mean, law.cov))
     a, slope = np.array(drift, dtype=object), np.array(S, dtype=object)
     unit = np.array([[Fraction(int(i == j)) for j in range(law.size)] for i in range(law.size)], dtype=object)
-    means, covs, values = [], [], []
+    means, covs, rates, values = [], [], [], []
     for now in t:
         time = Fraction(float(now))
         moved = unit + time * slope
         place, spread = mean + time * a, moved @ cov @ moved
         means.append(place[:, 0].astype(float))
         covs.append(spread.astype(float))
+        half = slope @ cov @ moved
+        rates.append((half + half.T).astype(float))
         values.append(float(variation.energy_at(place.tolist(), spread.tolist())))
-    return Geodesic(t, np.array(values), mean=np.array(means), cov=np.array(covs))
+    steady = np.tile(a[:, 0].astype(float), (len(t), 1))
+    return Geodesic(
+        t,
+        np.array(values),
+        mean=np.array(means),
+        cov=np.array(covs),
+        mean_rate=steady,
+        cov_rate=np.array(rates),
+    )

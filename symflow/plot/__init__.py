@@ -10,11 +10,14 @@ from symflow.errors import InputError
 if find_spec("matplotlib") is None:
     raise InputError("figures need Matplotlib, which is not installed; run: pip install 'symflow[plot]'")
 
+from symflow.plot.atlas import atlas
 from symflow.plot.clusters import CirclePath, staircases
 from symflow.plot.cone import cone
 from symflow.plot.curves import curves
 from symflow.plot.ellipses import ellipses
 from symflow.plot.fits import Points, fits
+from symflow.plot.hessians import Branch, hessian_spectra
+from symflow.plot.landscape import Landscape, landscapes
 from symflow.plot.portrait import Portrait, phase_portrait
 from symflow.plot.ranks import rank_histograms
 from symflow.plot.spectra import eigenvalues, matrix_spectra, spectrum_over_time
@@ -23,11 +26,14 @@ from symflow.plot.style import CovariancePath, save
 from symflow.plot.tokens import Predicted, beside_prediction, phase_diagram
 
 __all__ = [
+    "Branch",
     "CirclePath",
     "CovariancePath",
+    "Landscape",
     "Points",
     "Portrait",
     "Predicted",
+    "atlas",
     "beside_prediction",
     "cone",
     "cosine_spectra",
@@ -35,6 +41,8 @@ __all__ = [
     "eigenvalues",
     "ellipses",
     "fits",
+    "hessian_spectra",
+    "landscapes",
     "matrix_spectra",
     "phase_diagram",
     "phase_portrait",
