@@ -9,6 +9,14 @@ from symflow.errors import IntegrationError
 from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.gaussian_run import run_gaussian
 from symflow.integrate.options import Callback, read_options
+from symflow.integrate.stochastic.options import (
+    has_noise,
+    read_steps,
+    refuse_noise_of,
+    refuse_of_flows,
+    refuse_of_noise,
+)
+from symflow.integrate.stochastic.run import run_path
 from symflow.integrate.tokens.run import refuse_options_of_tokens, run_tokens
 from symflow.integrate.tokens.state import read_tokens
 from symflow.integrate.trajectory import Trajectory
@@ -23,7 +31,7 @@ def solve(
     t_span: Any,
     *,
     t_eval: Any = None,
-    method: str = "dop853",
+    method: str | None = None,
     rtol: float = 1e-9,
     atol: Any = 1e-12,
     events: Any = None,
@@ -37,8 +45,15 @@ def solve(
     first_step: float | None = None,
     frame: str = "fixed",
     summation: str = "auto",
+    noise: Any = None,
+    rng: Any = None,
+    path: int = 0,
+    draw: str | None = None,
+    features: int | None = None,
+    degree: int | None = None,
+    substeps: int | None = None,
 ) -> Trajectory:
-    r"""Integrate mean and covariance of a Gaussian law, or n tokens.
+    r"""Integrate mean and covariance of a Gaussian law, or n tokens, with or without noise.
 
     .. math:: \dot\alpha = \Gamma(\alpha), \qquad \dot F = LF, \qquad \Sigma = FF^\top
               \qquad\text{or}\qquad \dot x_i = P_{x_i}\Gamma_{\hat\mu}(x_i), \quad
@@ -64,9 +79,10 @@ def solve(
         First and last time; a last time before the first one runs backwards.
     t_eval : array_like, (T,), optional
         Times to record, strictly monotone along the run; every accepted step by default.
-    method : str, default "dop853"
-        ``"dop853"``, ``"dp5"``, ``"taylor"`` (adaptive; the last for parameters constant in time), ``"rk4"``
-        (takes ``dt``), ``"radau"``, ``"bdf"`` (SciPy, stiff).
+    method : str, optional
+        ``"dop853"`` (default), ``"dp5"``, ``"taylor"`` (adaptive; the last for parameters constant in
+        time), ``"rk4"`` (takes ``dt``), ``"radau"``, ``"bdf"`` (SciPy, stiff). With noise
+        ``"euler-maruyama"`` (default) or ``"heun"``, whose two stages share one realisation of the noise.
     rtol, atol : float; float or (d,)
         Tolerances on the mean and on the rows of the factor, or on tokens; ``atol`` may differ by coordinate.
     events : callable or sequence of callables, optional
@@ -93,6 +109,21 @@ def solve(
     summation : str, default "auto"
         How the velocity of tokens is summed: ``"direct"`` over all pairs, ``"fast"`` by an expansion whose
         error is proved to be small, or whichever is faster.
+    noise : CommonNoise, float, or array_like (d,) or (d, r), optional
+        Noise that all tokens share, on the sphere; or the factor B of noises of their own: σI, a diagonal, or
+        a matrix. ``diffusion`` of the model adds √(2ε)I to B.
+    rng : int, Generator, SeedSequence, optional
+        The seed of the noise. One seed gives the same path whatever else runs; NumPy's global state is left
+        alone.
+    path : int, default 0
+        Which path of the seed: the one that has this number in :func:`symflow.ensemble`.
+    draw : str, optional
+        ``"covariance"`` (default for ``"euler-maruyama"``) draws the field at the tokens, ``"features"``
+        realises it as a layer of ``features`` hidden units (default 256), ``"harmonics"`` on the circle and
+        S² by spherical harmonics up to ``degree`` (default 16).
+    substeps : int, default 1
+        A step sums the draws of so many finer ones: a run with dt and 2 follows the same Brownian motions as
+        one with dt/2 and 1.
 
     Returns
     -------
@@ -122,11 +153,25 @@ def solve(
     ('blow-up', 0.5)
     """
     tokens = None if isinstance(initial, Gaussian) else read_tokens(model, initial)
+    drawing: dict[str, Any] = {"draw": draw, "features": features, "degree": degree, "substeps": substeps}
+    if tokens is None:
+        refuse_noise_of(noise)
+    if tokens is not None and has_noise(model, noise):
+        refuse_of_flows(
+            events=events, dense_output=dense_output, max_step=max_step, first_step=first_step,
+            frame=frame != "fixed", summation=summation != "auto",
+        )  # fmt: skip
+        steps = read_steps(
+            tokens.dim, t_span, dt=dt, method=method, t_eval=t_eval, callback=callback,
+            max_wall_time=max_wall_time, **drawing,
+        )  # fmt: skip
+        return _checked(run_path(model, tokens, params, noise, steps, rng, path, backend), raise_on_failure)
+    refuse_of_noise(**drawing)
     options = read_options(
         (initial if tokens is None else tokens).dim,
         t_span,
         t_eval=t_eval,
-        method=method,
+        method="dop853" if method is None else method,
         rtol=rtol,
         atol=atol,
         dt=dt,
@@ -143,6 +188,10 @@ def solve(
         trajectory: Trajectory = run_gaussian(model, initial, params, options, backend)
     else:
         trajectory = run_tokens(model, tokens, params, options, backend, frame=frame, summation=summation)
+    return _checked(trajectory, raise_on_failure)
+
+
+def _checked(trajectory: Trajectory, raise_on_failure: bool) -> Trajectory:
     if raise_on_failure and trajectory.status in _RAISED:
         raise IntegrationError(trajectory.message, trajectory)
     return trajectory

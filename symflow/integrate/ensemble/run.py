@@ -20,6 +20,14 @@ from symflow.integrate.gaussian import Gaussian
 from symflow.integrate.options import Options, read_options
 from symflow.integrate.problem import read_problem, refuse_divergent
 from symflow.integrate.solve import solve
+from symflow.integrate.stochastic.ensemble import run_paths
+from symflow.integrate.stochastic.options import (
+    has_noise,
+    read_steps,
+    refuse_noise_of,
+    refuse_of_flows,
+    refuse_of_noise,
+)
 from symflow.integrate.tokens.ensemble import run_clouds
 from symflow.integrate.trajectory import Trajectory
 
@@ -35,7 +43,7 @@ def ensemble(
     t_eval: Any = None,
     rtol: float = 1e-9,
     atol: Any = 1e-12,
-    method: str = "dop853",
+    method: str | None = None,
     threads: int = 1,
     backend: str = "auto",
     progress: Progress | bool | None = None,
@@ -44,15 +52,23 @@ def ensemble(
     dt: float | None = None,
     max_step: float | None = None,
     first_step: float | None = None,
+    noise: Any = None,
+    rng: Any = None,
+    paths: Any = None,
+    draw: str | None = None,
+    features: int | None = None,
+    degree: int | None = None,
+    substeps: int | None = None,
 ) -> Ensemble:
-    r"""Integrate many Gaussian laws, or many clouds of tokens, each with its own start or parameters.
+    r"""Integrate many Gaussian laws, or many clouds of tokens, each with its own start, parameters or noise.
 
     .. math:: \dot\alpha_b = \Gamma(\alpha_b, \Sigma_b; \theta_b), \quad
               \dot\Sigma_b = L_b\Sigma_b + \Sigma_b L_b^\top, \qquad b = 1, …, B
 
     Up to d = 8 with ``"dop853"``, eight members share the vector registers of a core, each with a step size
     of its own; else every member is a :func:`symflow.solve`. A member has the same bits whatever the others
-    are doing: neither ``chunk`` nor ``threads`` changes a result.
+    are doing: neither ``chunk`` nor ``threads`` changes a result. With noise the members are paths, which
+    share registers whatever their dimension; each is the :func:`symflow.solve` with its number as ``path``.
 
     Parameters
     ----------
@@ -70,7 +86,8 @@ def ensemble(
         Times to record, strictly monotone; the first and the last time by default.
     rtol, atol : float; float or (d,)
         Tolerances as in :func:`symflow.solve`.
-    method : str, default "dop853"
+    method : str, optional
+        As in :func:`symflow.solve`; ``"dop853"`` without noise, ``"euler-maruyama"`` with it.
     threads : int, default 1
         How many threads work; the calling one is one of them.
     backend : str, default "auto"
@@ -83,6 +100,11 @@ def ensemble(
         Seconds after which the ensemble returns with the members that are done.
     dt, max_step, first_step : float, optional
         As in :func:`symflow.solve`.
+    noise, rng, draw, features, degree, substeps : optional
+        As in :func:`symflow.solve`; every path has the same parameters.
+    paths : int or sequence of int, optional
+        How many paths, or which: ``paths=[13]`` is the one that has number 13 among ``paths=100``. By default
+        100, or one per cloud.
 
     Returns
     -------
@@ -115,9 +137,23 @@ def ensemble(
     clouds = _are_clouds(initials)
     laws: Any = read_clouds(model, initials) if clouds else read_laws(initials)
     dim = (laws[0] if isinstance(laws, tuple) else laws).dim
+    drawing: dict[str, Any] = {"draw": draw, "features": features, "degree": degree, "substeps": substeps}
+    if not clouds:
+        refuse_noise_of(noise)
+    if clouds and has_noise(model, noise):
+        refuse_of_flows(max_step=max_step, first_step=first_step)
+        steps = read_steps(
+            dim, t_span, dt=dt, method=method, t_eval=t_eval, max_wall_time=max_wall_time, **drawing
+        )
+        return run_paths(
+            model, laws, params, noise, steps, rng, paths,
+            threads=_count(threads, "threads"), backend=_backend(backend), progress=_reporter(progress),
+        )  # fmt: skip
+    refuse_of_noise(**drawing, paths=paths)
     options = read_options(
-        dim, t_span, t_eval=t_eval, method=method, rtol=rtol, atol=atol, dt=dt, max_step=max_step,
-        first_step=first_step, events=None, dense_output=False, callback=None, max_wall_time=max_wall_time,
+        dim, t_span, t_eval=t_eval, method="dop853" if method is None else method, rtol=rtol, atol=atol,
+        dt=dt, max_step=max_step, first_step=first_step, events=None, dense_output=False, callback=None,
+        max_wall_time=max_wall_time,
     )  # fmt: skip
     members = read_members(model, laws, params, (options.t0, options.t1))
     threads, step = _count(threads, "threads"), _CHUNK if chunk is None else _count(chunk, "chunk")

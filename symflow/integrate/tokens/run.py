@@ -73,12 +73,11 @@ def run_tokens(
 
 
 def refuse_unavailable(problem: Problem, options: Options) -> None:
-    """Refuse what runs of tokens do not have: the Taylor method and noise."""
+    """Refuse what runs of tokens do not have: the Taylor method; and noise, which has runs of its own."""
     if options.method == "taylor":
         raise InputError("method 'taylor' is not available for tokens; use 'dop853'")
     if problem.is_noisy:
-        name = problem.model.name
-        raise InputError(f"diffusion of {name} needs noise, which runs of tokens do not have; drop it")
+        raise InputError("diffusion differs by member, which paths with noise do not; give it to the model")
 
 
 def _refuse_choices(frame: str, summation: str, options: Options) -> None:
