@@ -9,7 +9,7 @@ from typing import Any
 from symflow.certify.certificate import Certificate
 from symflow.certify.kinds.identity_chain import run_chain
 from symflow.certify.propositions import propositions
-from symflow.certify.propositions.gaussian import affine_in_mean
+from symflow.certify.propositions.equations import affine_in_mean
 from symflow.certify.propositions.law import CLOSURE, Law, LawClaim
 from symflow.certify.rational import Evaluator, is_matrix
 from symflow.certify.recheck import ReplayedLine

@@ -20,7 +20,7 @@ from symflow.certify.certificate import Certificate
 from symflow.certify.fate import BLOW_UP, GLOBAL, ClosedLaw, closed_law, mean_at_rest
 from symflow.certify.kinds.identity_chain import run_chain
 from symflow.certify.propositions import propositions
-from symflow.certify.propositions.gaussian import same_system
+from symflow.certify.propositions.equations import same_system
 from symflow.certify.propositions.law import Law
 from symflow.certify.propositions.long_time import LongTime
 from symflow.certify.rational import (

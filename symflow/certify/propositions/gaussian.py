@@ -17,21 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sympy import (
-    Add,
     Identity,
     Integer,
-    MatAdd,
-    MatMul,
-    MatrixSymbol,
-    Mul,
-    Trace,
-    Transpose,
-    Tuple,
-    ZeroMatrix,
-    preorder_traversal,
 )
 
-from symflow.algebra.families import FamilySum
 from symflow.algebra.grammar import to_text
 from symflow.certify.judgement import Judgement
 from symflow.certify.names import is_fixed_size
@@ -53,8 +42,6 @@ from symflow.errors import CertificateError
 _ROLES = ("query", "key", "mean", "covariance")
 _TEXTS = (*_ROLES, "output", "diffusion", "mean_rhs", "cov_rhs")
 _KEYS = frozenset((*_TEXTS, "heads", "positions", "symbols", "signs", "domain"))
-#: what a polynomial in a matrix is made of
-_POLYNOMIAL = (Add, Mul, MatAdd, MatMul, Trace, Transpose, MatrixSymbol, FamilySum, Tuple)
 MAX_SYMBOLS = 100
 _SIGNS = {"nonnegative": "≥ 0", "positive": "> 0"}
 _MOMENTS = {"second": ("d", "d"), "first": ("d",), "mass": ("1", "1")}
@@ -114,7 +101,8 @@ def _check_symbols(symbols: Any, signs: Any) -> None:
             )
 
 
-def _terms(record: Mapping[str, Any], extra: Mapping[str, tuple[str, ...]]) -> Terms:
+def terms_of(record: Mapping[str, Any], extra: Mapping[str, tuple[str, ...]]) -> Terms:
+    """Return the symbol table of a statement, with the symbols ``extra`` of the proof."""
     shapes: dict[str, tuple[str, ...]] = {name: tuple(shape) for name, shape in record["symbols"].items()}
     heads: tuple[AveragedHead, ...] = record["heads"]
     own: list[tuple[str, tuple[str, ...]]] = [(record[role], ("d",)) for role in ("query", "key", "mean")]
@@ -136,7 +124,7 @@ def _terms(record: Mapping[str, Any], extra: Mapping[str, tuple[str, ...]]) -> T
     )
 
 
-def _parameters(record: Mapping[str, Any]) -> set[str]:
+def parameters_of(record: Mapping[str, Any]) -> set[str]:
     """Return the names of parameters and sizes."""
     counts = {head.count for head in record["heads"] if head.count is not None}
     return {
@@ -147,12 +135,12 @@ def _parameters(record: Mapping[str, Any]) -> set[str]:
     }
 
 
-def _members(record: Mapping[str, Any]) -> set[str]:
+def members_of(record: Mapping[str, Any]) -> set[str]:
     """Return the names that stand for matrices of one of several heads."""
     return {name for head in record["heads"] if head.family is not None for name in head.family.members}
 
 
-def _require_names(terms: Terms, expr: Any, allowed: Iterable[str], what: str) -> None:
+def require_names(terms: Terms, expr: Any, allowed: Iterable[str], what: str) -> None:
     """Refuse other names, and averages even under a sum: what they are follows from the statement."""
     hidden = {symbol.name for symbol in expr.free_symbols} & terms.abbreviations
     found = sorted(loose_names(expr) - set(allowed) | hidden)
@@ -160,9 +148,9 @@ def _require_names(terms: Terms, expr: Any, allowed: Iterable[str], what: str) -
         raise CertificateError(f"statement: {what} must not contain {', '.join(found)}")
 
 
-def _unused(name: str, record: Mapping[str, Any]) -> str:
+def unused_name(name: str, record: Mapping[str, Any]) -> str:
     """Return ``name``, lengthened until the statement does not use it."""
-    taken = _parameters(record) | {record[role] for role in _ROLES}
+    taken = parameters_of(record) | {record[role] for role in _ROLES}
     taken |= {head.average for head in record["heads"]} | set((record["positions"] or {}).values())
     while name in taken:
         name += "_"
@@ -174,77 +162,6 @@ def _is_second_derivative(terms: Terms, score: Any, key: Any, step: Any, tilt: A
     moved = [score.xreplace({key: total([key, multiply(sign, step)])}) for sign in (1, -1)]
     difference = total([*(as_scalar(s) for s in moved), -2 * as_scalar(score)])
     return terms.same(difference, quadratic(step, tilt)) and terms.same(tilt, tilt.T)
-
-
-def affine_in_mean(record: Mapping[str, Any]) -> bool:
-    """Whether the covariance equation is free of the mean, and the mean equation is affine in it."""
-    step = _unused("h", record)
-    terms = _terms(record, {step: ("d",)})
-    mean, move = terms.symbols[record["mean"]], terms.symbols[step]
-    cov_rhs, mean_rhs = (terms.read(record[field]) for field in ("cov_rhs", "mean_rhs"))
-    if mean in cov_rhs.free_symbols:
-        return False
-    at = [mean_rhs.xreplace({mean: point}) for point in (total([mean, move]), ZeroMatrix(*mean.shape), move)]
-    both = total([mean_rhs, at[2]])
-    return terms.same(total([at[0], at[1]]), both)
-
-
-def is_linear_in_covariance(record: Mapping[str, Any], functional: str) -> bool:
-    """Whether a text is a number, linear in the covariance, in it and parameters alone.
-
-    Where its inverses exist is left to the values of the parameters.
-    """
-    step = _unused("H", record)
-    terms = _terms(record, {step: ("d", "d")})
-    value = terms.read(functional)
-    _require_names(
-        terms, value, _parameters(record) - _members(record) | {record["covariance"]}, "the functional"
-    )
-    state, move = terms.symbols[record["covariance"]], terms.symbols[step]
-    parts = [value, value.xreplace({state: move})]
-    return not is_matrix(value) and terms.same(value.xreplace({state: total([state, move])}), total(parts))
-
-
-def is_quadratic_in_covariance(record: Mapping[str, Any]) -> bool:
-    """Whether the covariance equation is a homogeneous polynomial of degree two in the covariance alone."""
-    terms = _terms(record, {})
-    state, mean = terms.symbols[record["covariance"]], terms.symbols[record["mean"]]
-    rhs = terms.read(record["cov_rhs"])
-    around = [node for node in preorder_traversal(rhs) if state in getattr(node, "free_symbols", ())]
-    if mean in rhs.free_symbols or not all(isinstance(node, _POLYNOMIAL) for node in around):
-        return False
-    return terms.same(rhs.xreplace({state: multiply(2, state)}), multiply(4, rhs))
-
-
-def same_system(
-    record: Mapping[str, Any], theorem: Any, symbols: Mapping[str, str], texts: Mapping[str, str]
-) -> bool:
-    """Whether equations of a theorem are those of the closed system ``record``.
-
-    Parameters
-    ----------
-    record : Mapping
-        From :func:`read_statement`.
-    theorem : LongTime
-        Its state is called ``alpha`` and ``Sigma``.
-    symbols : Mapping of str to str
-        Texts in the parameters of ``record`` by the symbol of the theorem they stand for.
-    texts : Mapping of str to str
-        Right-hand sides of the theorem by their key in ``record``.
-    """
-    terms = _terms(record, {})
-    own = Terms({**theorem.symbols, "alpha": ("d",), "Sigma": ("d", "d")}, {}, symmetric=("Sigma",))
-    values = {own.symbols[name]: terms.read(text) for name, text in symbols.items()}
-    for name, text in symbols.items():
-        _require_names(terms, terms.read(text), _parameters(record) - _members(record), name)
-        if shape_of(terms.read(text)) != shape_of(own.symbols[name]):
-            return False
-    values |= {own.symbols["alpha"]: terms.symbols[record["mean"]]}
-    values |= {own.symbols["Sigma"]: terms.symbols[record["covariance"]]}
-    return all(
-        terms.same(own.read(text).xreplace(values), terms.read(record[field]))
-        for field, text in texts.items()
-    )
 
 
 class GaussianPreservation(Theorem):
@@ -262,7 +179,7 @@ class GaussianPreservation(Theorem):
         shapes = {factor: ("d", "d"), noise: ("d",)}
         if len(shapes) < 2:
             raise CertificateError("factor and noise need distinct names")
-        terms = _terms(record, shapes)
+        terms = terms_of(record, shapes)
         variables = Variables(
             **{role: record[role] for role in _ROLES},
             noise=noise,
@@ -277,20 +194,20 @@ class GaussianPreservation(Theorem):
         return Goal(terms, variables, hypotheses, _judgement(terms, relation, velocity=text, **own))
 
     def _check_model(self, terms: Terms, record: Mapping[str, Any]) -> None:
-        shared = _parameters(record) - _members(record)
+        shared = parameters_of(record) - members_of(record)
         state = {record["mean"], record["covariance"], *(record["positions"] or {}).values()}
         allowed = {"output": {record["query"]}, "diffusion": set(), "mean_rhs": state, "cov_rhs": state}
         for field, names in allowed.items():
-            _require_names(terms, terms.read(record[field]), shared | names, field)
+            require_names(terms, terms.read(record[field]), shared | names, field)
         if is_matrix(terms.read(record["diffusion"])):
             raise CertificateError("statement: the diffusion must be a scalar")
         for head in record["heads"]:
             own = shared | set(head.members)
-            _require_names(
+            require_names(
                 terms, terms.read(head.kernel), own | {record["query"], record["key"]}, "the kernel"
             )
-            _require_names(terms, terms.read(head.value), own | {record["key"]}, "the value")
-            _require_names(terms, terms.read(head.prefactor), shared, "the prefactor")
+            require_names(terms, terms.read(head.value), own | {record["key"]}, "the value")
+            require_names(terms, terms.read(head.prefactor), shared, "the prefactor")
             for text in (head.kernel, head.value, head.prefactor):
                 terms.require_defined(text)
             if is_matrix(terms.read(head.kernel)) or is_matrix(terms.read(head.prefactor)):
@@ -313,10 +230,10 @@ class GaussianPreservation(Theorem):
         return found
 
     def _check_domain(self, record: Mapping[str, Any]) -> None:
-        step = _unused("h", record)
-        terms = _terms(record, {step: ("d",)})
+        step = unused_name("h", record)
+        terms = terms_of(record, {step: ("d",)})
         tilt = terms.read(record["domain"])
-        _require_names(terms, tilt, _parameters(record) - _members(record), "the domain")
+        require_names(terms, tilt, parameters_of(record) - members_of(record), "the domain")
         terms.require_defined(record["domain"])
         if not is_matrix(tilt) or tilt.shape != Identity(terms.symbols["d"]).shape:
             raise CertificateError("statement: the domain must be a d × d matrix")
@@ -424,7 +341,7 @@ class Quoted(Theorem):
         if shapes[0] != shapes[1]:
             raise CertificateError(f"statement: the symbols and shapes are not those of {self.claim}")
         self._compare_heads(record["heads"], quoted["heads"])
-        terms = _terms(record, {})
+        terms = terms_of(record, {})
         pairs = [(key, record[key], quoted[key]) for key in ("output", "diffusion", "mean_rhs", "cov_rhs")]
         for one, other in zip(record["heads"], quoted["heads"], strict=True):
             pairs += [

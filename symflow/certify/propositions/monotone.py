@@ -10,11 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symflow.certify.propositions.gaussian import (
-    is_linear_in_covariance,
-    is_quadratic_in_covariance,
-    read_statement,
-)
+from symflow.certify.propositions.equations import is_linear_in_covariance, is_quadratic_in_covariance
+from symflow.certify.propositions.gaussian import read_statement
 from symflow.certify.propositions.law import read_numbers
 from symflow.certify.propositions.proposition import Proposition
 from symflow.errors import CertificateError
