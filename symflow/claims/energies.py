@@ -119,7 +119,9 @@ def _of_model(model: Any, parameters: Mapping[str, Any], options: Mapping[str, A
     statement = model.statement({"A", "V"})
     names = {str(symbol.name): symbol for symbol in statement.parameters}
     scale = _number(model.beta, "beta") / _number(model.temperature, "temperature")
-    if len(statement.heads) == 1 and statement.normalise == "softmax" and statement.space == "euclidean":
+    plain = statement.positions is None and statement.diffusion == 0 and statement.background.is_ZeroMatrix
+    attends = len(statement.heads) == 1 and statement.normalise == "softmax"
+    if plain and attends and statement.space == "euclidean":
         score = Rational(scale.numerator, scale.denominator) * Trace(statement.y.T * names["A"] * statement.x)
         if identical(statement.score, score):
             return _softmax(_values_of(parameters), scale, options)

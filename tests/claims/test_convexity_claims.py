@@ -9,7 +9,7 @@ import symflow
 from symflow.certify import replay
 from symflow.claims import check, claim
 from symflow.claims.page import claim_latex
-from symflow.energies import Dissipation, Exponential, Interaction, Pairwise
+from symflow.energies import Dissipation, Exponential, Interaction, LogPartition, Pairwise
 from symflow.errors import InputError
 
 SADDLE, POSITIVE = [[1, 0], [0, -1]], [[1, 0], [0, 2]]
@@ -116,6 +116,11 @@ def test_a_bound_that_is_attained_is_undecided_with_a_certified_one_below():
     assert "a lower bound is -1/64" in verdict.reason
 
 
+def test_what_has_no_second_derivative_is_undecided():
+    for text in ("Piecewise(dot(x, y), dot(x, y) > 0, 0)", "log(norm2(x - y))", "Heaviside(dot(x, y))"):
+        assert check("convexity", Pairwise(text)).status == "undecided"
+
+
 def test_time_may_run_out():
     verdict = check("convexity", Pairwise("exp(-norm2(x - y))", "3*norm2(x)"), max_wall_time=1e-6)
     assert verdict.status == "undecided"
@@ -158,6 +163,10 @@ def test_a_witness_of_one_claim_is_none_of_the_other():
         (Pairwise("dot(x, y)"), {"dimension": 0}, "dimension = 0"),
         (Pairwise("dot(x, y)"), {"box": 1}, "has no option 'box'"),
         (symflow.L2(), {}, "give Q, K, V|no energy"),
+        (symflow.Masked(symflow.Softmax()), {}, "no energy is known"),
+        (symflow.Softmax(diffusion=0.5), {}, "no energy is known"),
+        (symflow.Softmax(space="sphere"), {}, "no energy is known"),
+        (LogPartition([[1.0]], [[1.0]]), {}, "log-partition is no sum"),
         ("softmax", {}, "an energy of symflow.energies, a spec or a model is needed, got str"),
     ],
 )  # fmt: skip

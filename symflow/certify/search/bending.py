@@ -58,6 +58,13 @@ def find_witness(
     check : callable
         Raises when time is over; called between stages.
     """
+    try:
+        return _search(stated, dimension, atoms, check)
+    except Rejected:  # a function without second derivatives, or matrices that do not fit
+        return Outcome(None, np.inf)
+
+
+def _search(stated: StatedEnergy, dimension: int, atoms: Sequence[int], check: Callable[[], None]) -> Outcome:
     energy = CloudEnergy(stated, dimension)
     rng = np.random.default_rng(20250130)
     bound, least = float(stated.modulus), np.inf
