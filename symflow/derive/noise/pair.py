@@ -29,7 +29,7 @@ from symflow.derive.noise.pair_checks import (
     at_lyapunov,
     at_powers,
 )
-from symflow.derive.noise.subject import SPHERE_NOISE, SphereNoise
+from symflow.derive.noise.subject import SPHERE_NOISE
 from symflow.derive.noise.symbols import BETA, COSINE, ORDER, kappa, kappa_slope
 from symflow.derive.steps import Formula, Step
 
@@ -170,8 +170,8 @@ def _layer(found: PairGenerator) -> Step:
         kind="step",
         title="Where the correction comes from",
         statement=r"A layer is $x \mapsto \mathrm{LN}(x + \sqrt hG(x))$, $\mathrm{LN}(v) = v/|v|$, $G(x) "
-        r"\sim N(0, \kappa(1)I_d)$ and $h$ the time of a layer. The first derivative of $\mathrm{LN}$ at a point "
-        r"of the sphere is $P_x$; the average of the second one over $G$ remains in the limit:",
+        r"\sim N(0, \kappa(1)I_d)$ and $h$ the time of a layer. The first derivative of $\mathrm{LN}$ at a "
+        r"point of the sphere is $P_x$; the average of the second one over $G$ remains in the limit:",
         formulas=(
             Formula(
                 r"E[\mathrm{LN}(x + \sqrt hG)] - x",
@@ -320,7 +320,7 @@ def _square_root(found: PairGenerator) -> Step:
             Formula(r"\ell_{21}^2 + \ell_{22}^2", own),
             Formula(r"\Delta G_0", found.square_root),
         ),
-        rule=r"$\frac12\sum_VV(Vu)$; $\ell_{11}\ell_{21}' = \kappa'$ and $\ell_{21}^2 + \ell_{22}^2 = \kappa(1)$",
+        rule=r"$\frac12\sum_VV(Vu)$, with constant $\ell_{21}^2 + \ell_{22}^2 = \kappa(1)$",
         reference="",
         check=SquareRootInComponents(found.correction, found.drift, found.square_root),
     )
