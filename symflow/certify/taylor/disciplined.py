@@ -228,7 +228,11 @@ def _power(base: Shape, exponent: int) -> Shape:
             reason="one over a concave function > 0",
         )
         return _power(inverse, -exponent) if exponent < -1 else inverse
-    if exponent < 2:
+    if exponent == 0:
+        return Shape(
+            convex=True, concave=True, nonnegative=True, positive=True, log_convex=True, reason="one"
+        )
+    if exponent == 1:
         return base
     grows = (base.convex and base.nonnegative) or (even and base.concave and base.nonpositive)
     return Shape(
