@@ -29,6 +29,9 @@ FIGURES = {
     "plot_merge_times": {"merge_times"},
     "plot_mean_field": {"mean_field_trace", "mean_field_rate"},
     "plot_instability": {"instability"},
+    "plot_landscapes": {"landscapes", "landscapes_speed"},
+    "plot_hessians": {"hessian_spectra"},
+    "plot_atlas": {"atlas", "atlas_larger"},
 }
 
 
@@ -215,3 +218,38 @@ def test_moments_converge_like_one_over_the_root_of_n(result: Any) -> None:
 def test_ripples_grow_at_the_derived_rates(result: Any) -> None:
     """What is left is the second order of the ripple, 1e-6 times e³."""
     assert max(result("plot_instability")["deviations"].values()) < 2e-5
+
+
+# ---- energies
+
+
+def test_differences_of_energies_are_second_variations(result: Any) -> None:
+    """A second difference of F is off by a twelfth of that of the second variation, up to higher orders."""
+    found = result("plot_landscapes")
+    assert len(found["shares"]) == 8
+    for share in found["shares"].values():
+        assert share == pytest.approx(1 / 12, rel=0.05)
+    assert {verdict.status for verdict in found["verdicts"].values()} == {"proved"}
+    for predicted in found["on_tokens"]:
+        radius, value = predicted.points
+        np.testing.assert_allclose(value, radius**2 - 1, atol=1e-12)
+    s, value = found["on_laws"][0].points
+    np.testing.assert_allclose(value, 3 * s / (1 - s**2), rtol=1e-12)
+
+
+def test_closed_spectra_are_those_of_matrices(result: Any) -> None:
+    found = result("plot_hessians")
+    assert len(found["deviations"]) == 6
+    assert max(found["deviations"].values()) < 1e-14
+    for name, branches in found["panels"].items():
+        assert sum(branch.multiplicity for branch in branches) == 2 * len(found["tokens"][name])  # n(d - 1)
+
+
+def test_consensus_is_the_only_maximum_of_an_atlas(result: Any) -> None:
+    found = result("plot_atlas")
+    assert [len(one) for one in found["atlases"]] == [3, 5, 7]
+    for one in (*found["atlases"], found["larger"]):
+        assert one.complete is True
+        assert all(point.certified for point in one)
+        assert [point.name for point in one if point.kind == "maximum"] == ["consensus"]
+    assert found["verdict"].status == "proved"

@@ -15,6 +15,8 @@ from symflow.plot.style import FAINT, INK, MUTED, Array, colour, label, legend, 
 if TYPE_CHECKING:
     from symflow.critical import Atlas, CriticalPoint
 
+#: Height of a circle with its text, in inches.
+_CIRCLE = 1.9
 #: Tokens nearer than this are drawn as one dot.
 _TOGETHER = 1e-6
 _LOOKS = {"maximum": (colour(0), "o"), "saddle": (colour(1), "s"), "minimum": (colour(2), "D")}
@@ -52,10 +54,11 @@ def atlas(atlases: Sequence[Atlas], columns: int = 5) -> Figure:
             raise InputError(f"atlases[{k}] has {len(one)} points in dimension {one.d}; needed points, d = 2")
     columns = min(columns, max(len(one) for one in atlases))
     rows = [-(-len(one) // columns) for one in atlases]
-    figure = new_figure(1.45 * columns, 1.85 * sum(rows) + 0.22 * len(rows) + 0.3)
-    blocks = figure.subfigures(len(atlases), 1, squeeze=False, height_ratios=[1.85 * r + 0.22 for r in rows])
+    heights = [*(_CIRCLE * count + 0.25 for count in rows), 0.3]
+    figure = new_figure(1.45 * columns, sum(heights))
+    *blocks, foot = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     kinds = []
-    for block, one, count in zip(blocks[:, 0], atlases, rows, strict=True):
+    for block, one, count in zip(blocks, atlases, rows, strict=True):
         grid = block.subplots(count, columns, squeeze=False)
         label(block.suptitle(f"$n = {one.n}$: {_SAID[one.complete]}", fontsize=10, x=0.02, ha="left"))
         for axes, point in zip(grid.flat, one, strict=False):
@@ -63,7 +66,7 @@ def atlas(atlases: Sequence[Atlas], columns: int = 5) -> Figure:
             kinds.append(point.kind)
         for axes in grid.flat[len(one) :]:
             axes.set_visible(False)
-    _legend(figure, kinds)
+    _legend(foot, kinds)
     return figure
 
 
@@ -88,7 +91,7 @@ def _circle(axes: Any, point: CriticalPoint) -> None:
 
 
 def places(x: Array) -> list[tuple[float, int]]:
-    """Return the angles of the dots with the numbers of tokens, turned so that an axis of reflection is upright.
+    """Return the angles of the dots with the numbers of tokens, with an axis of reflection upright.
 
     Parameters
     ----------
@@ -119,7 +122,7 @@ def _axis(found: list[tuple[float, int]]) -> float:
     return by_size[0][0]
 
 
-def _legend(figure: Figure, kinds: Sequence[str]) -> None:
+def _legend(foot: Any, kinds: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
     looks = {**_LOOKS, "degenerate": _DEGENERATE}
@@ -127,9 +130,9 @@ def _legend(figure: Figure, kinds: Sequence[str]) -> None:
     dots = [Line2D([], [], color=looks[k][0], marker=looks[k][1], linestyle="", markersize=5) for k in shown]
     dots.append(Line2D([], [], color=INK, marker=f"${_MARK}$", linestyle="", markersize=6))
     legend(
-        figure,
+        foot,
         handles=dots,
         labels=[*shown, "certified"],
-        loc="outside lower center",
+        loc="center",
         ncols=len(dots),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,7 @@ def hessian_spectra(
     columns : int
         Panels per row.
     threshold : float, optional
-        Up to it the vertical axis is linear, and logarithmic beyond; linear everywhere by default.
+        Far below it the vertical axis is linear, far above logarithmic (asinh); by default it is linear.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def merged(branches: Sequence[Branch]) -> list[Branch]:
     return sorted(found, key=lambda b: -float(b.values[-1]))
 
 
-_LOOKS = {
+_LOOKS: dict[str, tuple[str, Any]] = {
     r"$\lambda > 0$": (colour(1), "-"),
     r"$\lambda < 0$": (colour(0), "--"),
     r"$\lambda = 0$": (MUTED, ":"),
@@ -132,14 +133,29 @@ def _panel(axes: Any, branches: Sequence[Branch], beta: Array, threshold: float 
             grown[1:] |= here[:-1]
             axes.plot(beta, np.where(grown, values, np.nan), color=ink, linestyle=dash, linewidth=1.6)
     if threshold is not None:
-        axes.set_yscale("symlog", linthresh=threshold)
+        axes.set_yscale("asinh", linear_width=threshold)
     axes.margins(x=0.02, y=0.08)
+    if threshold is not None:
+        _powers(axes, threshold)
     _multiplicities(axes, branches)
+
+
+def _powers(axes: Any, threshold: float) -> None:
+    """Put ticks at zero and at the powers of ten beyond the threshold, without those between."""
+    low, high = axes.get_ylim()
+    first = math.ceil(math.log10(threshold))
+    last = math.floor(math.log10(max(-low, high, threshold)))
+    powers = range(first, last + 1)
+    ticks = {sign * 10.0**k: rf"${'-' * (sign < 0)}10^{{{k}}}$" for k in powers for sign in (1, -1)}
+    shown = {value: text for value, text in {0.0: "$0$", **ticks}.items() if low <= value <= high}
+    axes.set_yticks(list(shown), list(shown.values()), math_fontfamily="cm")
+    axes.set_yticks([], minor=True)
 
 
 def _multiplicities(axes: Any, branches: Sequence[Branch]) -> None:
     """Write the multiplicities beside the right ends of the branches."""
-    to_panel = axes.transData + axes.transAxes.inverted()
+    axes.get_ylim()  # settles the limits
+    to_panel = axes.transScale + axes.transLimits
     ends = [float(to_panel.transform((0.0, b.values[-1]))[1]) for b in branches]
     for branch, height in zip(branches, spread(ends, _APART), strict=True):
         text = axes.text(

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from symflow.errors import InputError
 from symflow.plot.style import INK, Array, colour, label, legend, new_figure, tidy
 
+
 @dataclass(frozen=True, eq=False)
 class Landscape:
     """An energy along a curve.
