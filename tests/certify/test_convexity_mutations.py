@@ -351,6 +351,32 @@ def test_statements_count(records):
         assert not accepted(lost)
 
 
+def test_a_size_does_not_hide_in_a_trace():
+    """(3/2 − tr I)|x|² is convex in dimension one only."""
+    record = check("convexity", Pairwise("", "norm2(x)/2")).certificate.to_record()
+    statement = {**record["statement"], "parameters": {"J": {"identity": "1"}}}
+    hidden = "dot(dot(x, x)*J, J*(1 + 0*dot(x, x)))"
+    for text in ("tr(J)*norm2(x)", "norm2(J)*norm2(x)", "dot(J, J)*dot(x, x)", hidden):
+        other = {**record, "statement": {**statement, "potential": f"3/2*norm2(x) - {text}"}}
+        with pytest.raises(CertificateError, match="may depend on d"):
+            CONVEXITY.scope(other["statement"])
+        assert not accepted(other)
+    plain = {
+        **record["statement"],
+        "potential": "norm2(x)/2 + 0*dot(x, J*x)",
+        "parameters": statement["parameters"],
+    }
+    assert accepted({**record, "statement": plain, "scope": CONVEXITY.scope(plain)})
+
+
+def test_towers_of_powers_are_refused_quickly():
+    record = check("convexity", WELL, dimension=1).certificate.to_record()
+    for text in ("((((x + 1/3)**99)**99)**99)**99", "exp(x)**99*" * 20 + "x", "((((2**99)**99)**99)**99)*x"):
+        other = changed(record, ("statement", "potential"), text)
+        other["scope"] = CONVEXITY.denial(other["statement"])
+        assert not accepted(other)
+
+
 def test_harmless_changes_are_accepted(records):
     for record in records:
         reordered = {key: record[key] for key in reversed(record)}

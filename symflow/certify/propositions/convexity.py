@@ -12,18 +12,19 @@ geodesics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from symflow.algebra.text.signature import signature
-from symflow.algebra.text.syntax import Name, Node, read
+from symflow.algebra.text.shapes import infer_shapes
+from symflow.algebra.text.signature import TOKENS, signature
+from symflow.algebra.text.syntax import Call, Name, Node, read
 from symflow.certify.names import check_names
 from symflow.certify.propositions.proposition import Proposition
 from symflow.certify.rational import rational
 from symflow.certify.terms import Rejected
-from symflow.errors import CertificateError, InputError
+from symflow.errors import CertificateError, GrammarError, InputError
 
 _KEYS = frozenset(("pair", "potential", "parameters", "space", "dimension", "metric", "domain", "modulus"))
 METRICS = {
@@ -220,23 +221,43 @@ def _tree(text: Any, key: str, parameters: Mapping[str, Value], dimension: int |
     if dimension is None:
         if "d" in used:
             raise Rejected(f"{key} = {text}: what depends on d is no energy in every dimension at once")
-        signature(text, {name: _shape(value) for name, value in parameters.items() if name in used})
+        shapes = {name: _shape(value) for name, value in parameters.items() if name in used}
+        signature(text, shapes)
+        _refuse_sizes(node, {**TOKENS, **{name: shape or (1, 1) for name, shape in shapes.items()}}, text)
     return node
+
+
+def _refuse_sizes(tree: Node, shapes: Mapping[str, Any], text: str) -> None:
+    """Refuse traces, and inner products of what is no vector: that of I with itself is d."""
+    for part in _parts(tree):
+        if not isinstance(part, Call) or part.function not in ("tr", "dot", "norm2"):
+            continue
+        if part.function == "tr":
+            raise Rejected(f"{text}: a trace may depend on d; write dot(u, v), or give 'dimension'")
+        for argument in part.arguments:
+            try:
+                infer_shapes(argument, shapes, TOKENS["x"], text)
+            except GrammarError as error:
+                raise Rejected(
+                    f"{text}: an inner product of matrices depends on d; give 'dimension'"
+                ) from error
 
 
 def _names(node: Node) -> set[str]:
     """Return every name in a tree."""
+    return {part.name for part in _parts(node) if isinstance(part, Name)}
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """Yield every node of a tree."""
     pending: list[Any] = [node]
-    found: set[str] = set()
     while pending:
         part = pending.pop()
-        if isinstance(part, Name):
-            found.add(part.name)
         if isinstance(part, Node):
+            yield part
             pending += vars(part).values()
         elif isinstance(part, tuple):
             pending += part
-    return found
 
 
 def _shape(value: Value) -> tuple[str, ...]:

@@ -34,6 +34,9 @@ class _ArrayRing:
             raise Rejected("entries of an array differ in sign")
         return int(np.sign(value))
 
+    def admit(self, value: Any) -> None:
+        """Admit every array."""
+
     def jet(self, name: str, value: Any) -> tuple[Any, Any, Any]:
         found: tuple[Any, Any, Any] = _JETS[name](value)
         return found

@@ -26,6 +26,10 @@ class Ring(Protocol):
         """Return −1, 0 or 1; raises :class:`symflow.certify.terms.Rejected` where it is not known."""
         ...
 
+    def admit(self, value: Any) -> None:
+        """Refuse an element that takes too much memory."""
+        ...
+
     def jet(self, name: str, value: Any) -> tuple[Any, Any, Any]:
         """Return a function of one argument with its first two derivatives; ``"inverse"`` is 1/u."""
         ...
@@ -103,6 +107,11 @@ class Hyperduals:
     def sign(self, argument: Hyperdual) -> int:
         """Return the sign of the value."""
         return self.ring.sign(argument.value)
+
+    def admit(self, argument: Hyperdual) -> None:
+        """Refuse a series that takes too much memory."""
+        for part in (argument.value, argument.first, argument.second, argument.mixed):
+            self.ring.admit(part)
 
     def larger(self, one: Hyperdual, other: Hyperdual) -> Hyperdual:
         """Return the larger of two series; there is no derivative where they are equal."""

@@ -34,6 +34,10 @@ class Entries(Protocol):
         """Return the larger of two."""
         ...
 
+    def admit(self, argument: Any) -> None:
+        """Refuse an entry that takes too much memory."""
+        ...
+
 
 class Evaluation:
     """The values of trees where names have values.
@@ -64,6 +68,16 @@ class Evaluation:
         Rejected
             If it has no value, or no derivative, in the arithmetic.
         """
+        found = self._matrix(node)
+        self._admit(found)
+        return found
+
+    def _admit(self, matrix: Matrix) -> None:
+        for row in matrix:
+            for entry in row:
+                self._arithmetic.admit(entry)
+
+    def _matrix(self, node: Node) -> Matrix:
         match node:
             case Number(value=value):
                 return self._constant(value)
@@ -102,7 +116,11 @@ class Evaluation:
         if exponent < 0:
             base = self._inverse(base)
         size = _square(base)
-        return reduce(multiplied, [base] * abs(exponent)) if exponent else self._identity(size)
+        found = self._identity(size)
+        for _ in range(abs(exponent)):
+            found = multiplied(found, base)
+            self._admit(found)
+        return found
 
     def _identity(self, rows: int, cols: int | None = None, diagonal: int = 1) -> Matrix:
         entry = self._arithmetic.number

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from symflow.certify.taylor.rings import admit_bits
 from symflow.certify.terms import Rejected
 
 Rows = tuple[tuple[Fraction, ...], ...]
@@ -102,6 +103,11 @@ class Quadratics:
         if not argument.is_constant:
             raise Rejected("a polynomial has no sign")
         return (argument.value > 0) - (argument.value < 0)
+
+    def admit(self, argument: Quadratic) -> None:
+        """Refuse coefficients of too many bits."""
+        for value in (argument.value, *argument.slope, *(c for row in argument.hessian for c in row)):
+            admit_bits(value)
 
     def larger(self, one: Quadratic, other: Quadratic) -> Quadratic:
         """Return the larger of two constants."""

@@ -12,6 +12,8 @@ from symflow.certify.terms import Rejected
 from symflow.errors import Undecided
 
 MAX_BITS = 2048  #: of a rational number, so that a stored proof cannot exhaust memory
+MAX_WORK_BITS = 65_536  #: of a number that arises on the way
+MAX_TERMS = 4096  #: of a sum of exponentials
 MAX_EXPONENT = 10_000  #: of an exponential
 _AT_ZERO = {
     "sin": ("0", "1", "0"),
@@ -35,6 +37,16 @@ class ExactRing:
             return sign(value)
         except Undecided as error:
             raise Rejected(str(error)) from error
+
+    def admit(self, value: Any) -> None:
+        """Refuse numbers of too many bits, and sums of too many terms."""
+        for part in (getattr(value, "numerator", value), getattr(value, "denominator", value)):
+            terms = getattr(part, "terms", {Fraction(0): part})
+            if len(terms) > MAX_TERMS:
+                raise Rejected(f"a sum of more than {MAX_TERMS} exponentials is too large")
+            for term in terms.items():
+                for number in term:
+                    admit_bits(number)
 
     def jet(self, name: str, value: Any) -> tuple[Any, Any, Any]:
         """Return a function with its first two derivatives."""
@@ -85,6 +97,12 @@ def _bounded(value: Fraction) -> Fraction:
     return value
 
 
+def admit_bits(value: Any) -> None:
+    """Refuse a fraction, or a whole number, of too many bits."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_WORK_BITS:
+        raise Rejected(f"a number of more than {MAX_WORK_BITS} bits is too large")
+
+
 class BallRing:
     """Balls of arb, at the precision of the context."""
 
@@ -101,6 +119,9 @@ class BallRing:
         if value < 0:
             return -1
         raise Rejected("a sign is not known")
+
+    def admit(self, value: Any) -> None:
+        """Admit every ball: its size is that of the precision."""
 
     def jet(self, name: str, value: Any) -> tuple[Any, Any, Any]:
         """Return a function with its first two derivatives."""
