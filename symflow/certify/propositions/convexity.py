@@ -239,7 +239,7 @@ def _refuse_sizes(tree: Node, shapes: Mapping[str, Any], text: str) -> None:
                 infer_shapes(argument, shapes, TOKENS["x"], text)
             except GrammarError as error:
                 raise Rejected(
-                    f"{text}: an inner product of matrices depends on d; give 'dimension'"
+                    f"{text}: an inner product of matrices may depend on d; give 'dimension'"
                 ) from error
 
 
