@@ -116,8 +116,8 @@ class Rules:
             return [part for sign, term in node.terms for part in self.terms(term, sign * coefficient)]
         if isinstance(node, Product):
             factor, rest = self._numbers_apart(node)
-            if len(rest) == 1 and not rest[0][0]:
-                return self.terms(rest[0][1], coefficient * factor) if factor else []
+            if factor and len(rest) == 1 and not rest[0][0]:
+                return self.terms(rest[0][1], coefficient * factor)
         return [Term(coefficient, node, None)]
 
     def shape(self, node: Node) -> Shape:
@@ -168,8 +168,8 @@ class Rules:
         shapes = [
             _power(self.shape(factor), -1) if divides else self.shape(factor) for divides, factor in rest
         ]
-        if not number:
-            return _shape_of_polynomial(self.arithmetic.number(Fraction(0)))
+        if not number:  # zero times what may have no value everywhere
+            return Shape()
         if len(shapes) == 1:
             return shapes[0].times(number)
         signs = {
