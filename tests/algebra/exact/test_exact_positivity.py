@@ -1,4 +1,4 @@
-"""Sturm, Bernstein, branch and bound, Krawczyk at polynomials, functions, systems with known answers."""
+"""Sturm, branch and bound at polynomials and functions with known answers."""
 
 import math
 import random
@@ -7,10 +7,8 @@ from fractions import Fraction as F
 import pytest
 from flint import arb
 
-from symflow.algebra.exact.bernstein import bernstein_coefficients, polynomial_sign
 from symflow.algebra.exact.boxes import as_box, balls_of, prove_positive
 from symflow.algebra.exact.exponentials import exponential
-from symflow.algebra.exact.newton import krawczyk, zero_near
 from symflow.algebra.exact.polynomials import by_multiplicity, divide, value_at
 from symflow.algebra.exact.roots import count_roots, is_nonnegative, is_positive, isolate, refine
 from symflow.errors import InputError
@@ -85,40 +83,6 @@ def test_factors_by_multiplicity():
     assert divide(polynomial, _from_roots(F(2), F(2)))[1] == []
 
 
-def test_bernstein_coefficients_bound_and_meet_the_values():
-    terms = {(2, 0): F(3), (1, 1): F(-2), (0, 3): F(1), (0, 0): F(1, 2)}
-    box = as_box([(-1, F(1, 2)), (0, 2)])
-    coefficients = bernstein_coefficients(terms, box)
-    rng = random.Random(2)
-
-    def value(x, y):
-        return sum(c * x**i * y**j for (i, j), c in terms.items())
-
-    for _ in range(50):
-        x, y = (low + (high - low) * F(rng.randint(0, 16), 16) for low, high in box)
-        assert min(coefficients.values()) <= value(x, y) <= max(coefficients.values())
-    assert coefficients[0, 0] == value(box[0][0], box[1][0])
-    assert coefficients[2, 3] == value(box[0][1], box[1][1])
-
-
-def test_polynomials_on_boxes():
-    # Motzkin's polynomial is non-negative and no sum of squares; its minimum 0 is at |x| = |y| = 1.
-    motzkin = {(4, 2): 1, (2, 4): 1, (2, 2): -3, (0, 0): 1}
-    box = [(F(-3, 2), F(5, 3)), (F(-3, 2), F(5, 3))]
-    lifted = polynomial_sign(motzkin | {(0, 0): F(101, 100)}, box)
-    assert lifted.status == "positive"
-    assert 0 < lifted.lower <= F(1, 100)
-    lowered = polynomial_sign(motzkin | {(0, 0): F(99, 100)}, box)
-    assert lowered.status == "not positive"
-    x, y = lowered.point
-    assert x**4 * y**2 + x**2 * y**4 - 3 * x**2 * y**2 + F(99, 100) <= 0
-    opened = polynomial_sign(motzkin, box, max_boxes=200)
-    assert opened.status == "open"
-    assert opened.lower <= 0
-    with pytest.raises(InputError, match="exponents"):
-        polynomial_sign({(1,): 1}, box)
-
-
 def test_branch_and_bound_finds_known_minima():
     # f = cos x + x²/4 has its minimum f(x*) ≈ 0.7912 where sin x* = x*/2, x* ≈ 1.8955
     def shifted(c):
@@ -148,25 +112,3 @@ def test_what_touches_zero_stays_open():
     with pytest.raises(InputError, match="empty"):
         as_box([(1, 0)])
     assert balls_of(as_box([(0, 1)]))[0].contains(arb(1) / 2)
-
-
-def _circle_and_line(x):
-    return [x[0] ** 2 + x[1] ** 2 - 2, x[0].exp() - x[1].exp()]
-
-
-def _slopes(x):
-    return [[2 * x[0], 2 * x[1]], [x[0].exp(), -x[1].exp()]]
-
-
-def test_zeros_of_systems_are_proved():
-    (x, y) = zero_near(_circle_and_line, _slopes, [arb(0.9), arb(1.05)])
-    assert x.contains(1)
-    assert y.contains(1)
-    assert float(x.rad()) < 1e-30
-    wide = krawczyk(_circle_and_line, _slopes, [arb(1, 0.2), arb(1, 0.2)])
-    assert wide.outcome == "unique"
-    assert krawczyk(_circle_and_line, _slopes, [arb(1, 0.1), arb(-1, 0.1)]).outcome == "none"
-    both = krawczyk(_circle_and_line, _slopes, [arb(0, 2), arb(0, 2)])
-    assert both.outcome == "open"  # two zeros, (1, 1) and (−1, −1)
-    assert zero_near(lambda x: [x[0] ** 2], lambda x: [[2 * x[0]]], [arb(0)]) is None
-    assert krawczyk(lambda x: [x[0] ** 2 + 1], lambda x: [[2 * x[0]]], [arb(1, 0.5)]).outcome == "none"
