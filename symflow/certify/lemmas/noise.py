@@ -19,8 +19,8 @@ FACTS = (
         MEAN_GROWTH,
         "Itô's formula and Grönwall's inequality in mean",
         r"Let $X$ solve an It\^o equation with bounded coefficients on a compact manifold, $E \ge 0$ be "
-        r"twice continuously differentiable there, and $LE \le cE$ for its generator $L$. Then $e^{-ct}E(X_t)$ is "
-        r"a supermartingale, so that $E[E(X_t)] \le e^{ct}\,E[E(X_0)]$. The generator is linear in the "
+        r"twice continuously differentiable there, and $LE \le cE$ for its generator $L$. Then $e^{-ct}E(X_t)$ "
+        r"is a supermartingale, so that $E[E(X_t)] \le e^{ct}\,E[E(X_0)]$. The generator is linear in the "
         r"drift: it is the derivative of $E$ along the drift that is added, plus the generator without it. "
         r"For $E = \frac1{2n^2}\sum_{ij}f(\langle X^i, X^j\rangle)$ the latter is $\frac1{2n^2}\sum_{ij}"
         r"(Lf)(\langle X^i, X^j\rangle)$, where the terms $i = j$ vanish since $\langle X^i, X^i\rangle = 1$ "

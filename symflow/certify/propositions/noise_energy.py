@@ -4,8 +4,8 @@ Tokens on the sphere, or a law μ of them, move by
 
 .. math:: dX = P_X\Gamma_\mu(X)\,dt - \tfrac12(d-1)\kappa(1)X\,dt + P_X\,dW(X)
 
-(Itô) with one Gaussian field W of the covariance :math:`\kappa(\langle x, y\rangle)I` at points x and y. In the
-texts of a statement ``k`` is κ(u) and ``k1`` is κ(1).
+(Itô) with one Gaussian field W of the covariance :math:`\kappa(\langle x, y\rangle)I` at points x and y. In
+the texts of a statement ``k`` is κ(u) and ``k1`` is κ(1).
 """
 
 from __future__ import annotations
