@@ -11,9 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from symflow.algebra.exact.rational import fraction, fractions
+from symflow.errors import Undecided
 
 #: Bits at which roots are separated first; doubled until they are.
 _BITS = 64
+#: Of two, in an end of a ball: a fraction with larger powers takes minutes and gigabytes.
+_MAX_EXPONENT = 1 << 20
 #: Longest fraction, in digits, that is written out as one.
 _WRITTEN = 9
 
@@ -282,6 +285,8 @@ def _primitive(factor: Any) -> tuple[int, ...]:
 
 def _dyadic(value: Any) -> Fraction:
     mantissa, exponent = value.man_exp()
+    if abs(int(exponent)) > _MAX_EXPONENT:
+        raise Undecided(f"a number beyond 2^{_MAX_EXPONENT}, or its inverse, is not written as a fraction")
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 

@@ -95,6 +95,8 @@ def _check_factor(name: str, given: Any, found: Decomposition, everywhere: bool)
     matrix = rows(given["matrix"], f"{name}: matrix")
     if matrix != getattr(found, name):
         raise Rejected(f"{name}: the matrix of the energy is another one")
+    if not isinstance(given["D"], (list, tuple)):
+        raise Rejected(f"{name}: D must be a list")
     D = tuple(entry for (entry,) in rows([[d] for d in given["D"]], "D")) if given["D"] else ()
     L = rows(given["L"], f"{name}: L") if D else tuple(() for _ in matrix)
     if any(entry < 0 for entry in D):

@@ -266,9 +266,9 @@ def _shape(value: Value) -> tuple[str, ...]:
 
 
 def _metric(given: Any, dimension: int | None) -> Metric:
-    if not isinstance(given, Mapping) or given.get("name") not in METRICS:
+    name = given.get("name") if isinstance(given, Mapping) else None
+    if not isinstance(name, str) or name not in METRICS:
         raise Rejected(f"'metric' is an object with a name, one of {', '.join(METRICS)}")
-    name = given["name"]
     keys = {"name", "V", "A"} if name == "twisted" else {"name"}
     if set(given) != keys:
         raise Rejected(f"the metric {name} has the keys {', '.join(sorted(keys))}")

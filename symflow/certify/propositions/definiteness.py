@@ -115,7 +115,13 @@ class StatedForm:
         from flint import ctx
 
         with ctx.workprec(bits):
+            if kept is not None and not self._is_defined(box, bits):
+                return False
             return is_positive_definite(self.shifted(box, margin, bits, kept))
+
+    def _is_defined(self, box: Box, bits: int) -> bool:
+        """Whether every entry has a value on all of a box, those that elimination does not read too."""
+        return all(entry.is_finite() for row in self.balls(box, bits) for entry in row)
 
     def annihilates(self, vector: Sequence[Fraction]) -> bool:
         """Whether A v is zero for all parameters; False too where that is not shown.
@@ -192,7 +198,7 @@ class Definiteness(Proposition):
         """
         if not isinstance(statement, Mapping) or set(statement) != _KEYS:
             raise CertificateError(f"the statement has the keys {', '.join(sorted(_KEYS))}")
-        if statement["property"] not in PROPERTIES or statement["form"] not in FORMS:
+        if statement["property"] not in PROPERTIES or statement["form"] not in tuple(FORMS):
             raise CertificateError(
                 f"the property is one of {', '.join(PROPERTIES)}, the form one of {', '.join(FORMS)}"
             )

@@ -16,11 +16,12 @@ from symflow.algebra.exact.inertia import Inertia, inertia, quadratic_value, sma
 from symflow.algebra.exact.numbers import Ball
 from symflow.algebra.exact.rational import fraction, fractions, psd_factor, rational_matrix
 from symflow.algebra.exact.real import sign
+from symflow.algebra.text.syntax import MAX_DIGITS
 from symflow.certify.identically import constant_kernel
 from symflow.certify.propositions.definiteness import ALLOWED, StatedForm, complement, holds
 from symflow.certify.symmetric_functions import signs_on_interval
 from symflow.certify.terms import Rejected
-from symflow.errors import InputError
+from symflow.errors import InputError, Undecided
 
 BITS = 128
 MAX_BOXES = 20_000  #: evaluations of the matrix on a box
@@ -120,6 +121,8 @@ def _rounded(value: Fraction, side: int) -> Fraction:
     if value == 0:
         return value
     exponent = floor(log10(abs(value.numerator)) - log10(value.denominator))
+    if abs(exponent) + 2 * _DIGITS > MAX_DIGITS:
+        raise Undecided(f"an eigenvalue of about 10^{exponent} has more digits than a certificate may")
     unit = Fraction(10) ** (exponent - _DIGITS)
     return (floor if side < 0 else ceil)(value / unit) * unit
 

@@ -98,9 +98,10 @@ def _bounded(value: Fraction) -> Fraction:
 
 
 def admit_bits(value: Any) -> None:
-    """Refuse a fraction, or a whole number, of too many bits."""
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_WORK_BITS:
-        raise Rejected(f"a number of more than {MAX_WORK_BITS} bits is too large")
+    """Refuse a fraction, a whole number, or an element of a number field, of too many bits."""
+    for part in getattr(value, "coefficients", (value,)):
+        if max(part.numerator.bit_length(), part.denominator.bit_length()) > MAX_WORK_BITS:
+            raise Rejected(f"a number of more than {MAX_WORK_BITS} bits is too large")
 
 
 class BallRing:
