@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from symflow.models.attention.user import Attention as Attention
     from symflow.models.combinators.masked import Masked as Masked
     from symflow.models.combinators.multihead import MultiHead as MultiHead
+    from symflow.noise.common import CommonNoise as CommonNoise
     from symflow.references import cite as cite
     from symflow.spec import load_spec as load_spec
     from symflow.sweeps import sweep as sweep
@@ -57,6 +58,7 @@ __version__ = "0.1.0"
 #: Where each public name lives; a name that equals the last part of its module is that module.
 _HOME = {
     "Attention": "symflow.models.attention.user",
+    "CommonNoise": "symflow.noise.common",
     "Derivation": "symflow.derive.derivation",
     "Ensemble": "symflow.integrate.ensemble.result",
     "Gaussian": "symflow.integrate.gaussian",
@@ -98,6 +100,7 @@ _HOME = {
 __all__ = [
     "L2",
     "Attention",
+    "CommonNoise",
     "Derivation",
     "Ensemble",
     "Gaussian",
