@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from symflow.derive.closure import gaussian_closure as gaussian_closure
     from symflow.derive.derivation import Derivation as Derivation
     from symflow.derive.particles import token_flow as token_flow
+    from symflow.integrate.deep.network import DeepTransformer as DeepTransformer
     from symflow.integrate.ensemble.result import Ensemble as Ensemble
     from symflow.integrate.ensemble.run import ensemble as ensemble
     from symflow.integrate.gaussian import Gaussian as Gaussian
@@ -59,6 +60,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Attention": "symflow.models.attention.user",
     "CommonNoise": "symflow.noise.common",
+    "DeepTransformer": "symflow.integrate.deep.network",
     "Derivation": "symflow.derive.derivation",
     "Ensemble": "symflow.integrate.ensemble.result",
     "Gaussian": "symflow.integrate.gaussian",
@@ -101,6 +103,7 @@ __all__ = [
     "L2",
     "Attention",
     "CommonNoise",
+    "DeepTransformer",
     "Derivation",
     "Ensemble",
     "Gaussian",

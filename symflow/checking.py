@@ -96,3 +96,16 @@ def positive_number(value: Any, name: str) -> float:
     if not number > 0.0:
         raise InputError(f"{name} = {number!r} must be positive")
     return number
+
+
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """Return ``value`` as an integer from ``least`` on.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} = {value!r} must be a whole number ≥ {least}")
+    return int(value)
