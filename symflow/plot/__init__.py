@@ -18,6 +18,7 @@ from symflow.plot.ellipses import ellipses
 from symflow.plot.fits import Points, fits
 from symflow.plot.hessians import Branch, hessian_spectra
 from symflow.plot.landscape import Landscape, landscapes
+from symflow.plot.noise import Band, Law, band_grid, cosine_clusters, laws
 from symflow.plot.portrait import Portrait, phase_portrait
 from symflow.plot.ranks import rank_histograms
 from symflow.plot.spectra import eigenvalues, matrix_spectra, spectrum_over_time
@@ -26,16 +27,20 @@ from symflow.plot.style import CovariancePath, save
 from symflow.plot.tokens import Predicted, beside_prediction, phase_diagram
 
 __all__ = [
+    "Band",
     "Branch",
     "CirclePath",
     "CovariancePath",
     "Landscape",
+    "Law",
     "Points",
     "Portrait",
     "Predicted",
     "atlas",
+    "band_grid",
     "beside_prediction",
     "cone",
+    "cosine_clusters",
     "cosine_spectra",
     "curves",
     "eigenvalues",
@@ -43,6 +48,7 @@ __all__ = [
     "fits",
     "hessian_spectra",
     "landscapes",
+    "laws",
     "matrix_spectra",
     "phase_diagram",
     "phase_portrait",
