@@ -83,15 +83,15 @@ def band_grid(
     figure = new_figure(2.5 * len(columns) + 0.6, 1.9 * len(rows) + 0.8)
     grid = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey="row")
     handles: dict[str, Any] = {}
-    for line, (name, row) in zip(grid, rows.items(), strict=True):
+    for number, (line, (name, row)) in enumerate(zip(grid, rows.items(), strict=True)):
         for axes, (title, bands) in zip(line, row.items(), strict=True):
             for text, band in bands.items():
                 handles.setdefault(text, _band(axes, band))
             axes.set_yscale(scale)
             tidy(axes)
-            if line is grid[0]:
+            if number == 0:
                 label(axes.set_title(title, fontsize=10))
-            if line is grid[-1]:
+            if number == len(rows) - 1:
                 label(axes.set_xlabel(abscissa))
         label(line[0].set_ylabel(f"{name}\n{ordinate}" if ordinate else name))
     legend(
