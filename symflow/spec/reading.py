@@ -22,6 +22,7 @@ from symflow.models.combinators.multihead import MultiHead
 from symflow.models.registry import attention_model
 from symflow.spec.axes import Sweep, placed, read_sweep
 from symflow.spec.energy import ENERGY_KEYS, EnergyTask, read_energy
+from symflow.spec.noise import NETWORK_KEYS, NOISE_KEYS, NetworkTask, NoiseTask, read_network, read_noise
 from symflow.spec.parameters import Weights, check_shapes
 from symflow.spec.record import Spec
 from symflow.spec.tokens import TOKEN_KEYS, TokenLaw, read_tokens
@@ -31,7 +32,6 @@ Array = NDArray[np.float64]
 
 _EXTRAS = ("sign", "feed_forward", "diffusion")
 _MASKS = ("none", "causal")
-_LATER_SECTIONS = ("network", "noise")  # the format has words for them, this version has not
 
 _KEYS = {
     "model": (
@@ -49,6 +49,8 @@ _KEYS = {
     "initial": ("mean", "cov", "from", *TOKEN_KEYS),
     "time": ("t_span", "t_eval", "points"),
     "solver": ("method", "rtol", "atol", "dt"),
+    "network": NETWORK_KEYS,
+    "noise": NOISE_KEYS,
     "energy": ENERGY_KEYS,
 }
 _SECTIONS = (*_KEYS, "parameters")  #: of one run
@@ -62,7 +64,7 @@ def load_spec(path: str | Path) -> Spec:
     ----------
     path : str or Path
         A TOML file with the sections ``[model]``, ``[parameters]``, ``[initial]``, ``[time]``, ``[solver]``,
-        ``[sweep]``, or with ``[energy]``, which needs no ``[model]``.
+        ``[network]``, ``[noise]``, ``[sweep]``, or with ``[energy]``, which needs no ``[model]``.
         Relative paths inside it are taken from its own folder.
 
     Returns
@@ -132,6 +134,9 @@ def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Spec:
         key = "mean" if isinstance(initial, Gaussian) else "tokens"
         check_shapes(parameters, model, _dimension(initial), f"[initial] {key}")
     t_span, t_eval = _time(_table(data, "time"))
+    network, noise = read_network(_table(data, "network")), read_noise(_table(data, "noise"))
+    solver = _solver(_table(data, "solver"))
+    _refuse_noise(model, network, noise, solver, t_span)
     return Spec(
         name=name,
         mechanism=model,
@@ -139,7 +144,9 @@ def _parse(data: Mapping[str, Any], name: str, folder: Path) -> Spec:
         initial=initial,
         t_span=t_span,
         t_eval=t_eval,
-        solver=_solver(_table(data, "solver")),
+        solver=solver,
+        network=network,
+        noise=noise,
         origin=weights.origin,
         tokens=law,
         sweep=_sweep(data),
@@ -205,12 +212,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _refuse_unknown_sections(data: Mapping[str, Any]) -> None:
     known = (*_SECTIONS, "sweep")
     for section, content in data.items():
-        if section in _LATER_SECTIONS:
-            if content:
-                raise InputError(f"section [{section}] is not offered by this version; remove it")
-        elif section not in known:
+        if section not in known:
             raise InputError(_unknown(f"section [{section}]", section, known))
-        elif not isinstance(content, Mapping):
+        if not isinstance(content, Mapping):
             raise InputError(f"{section} must be a table; write [{section}] on a line of its own")
     for section, keys in _KEYS.items():
         for key in data.get(section, ()):
@@ -338,3 +342,27 @@ def _solver(table: Mapping[str, Any]) -> dict[str, Any]:
             if value < 0 or (key == "dt" and value == 0):
                 raise InputError(f"[solver] {key} = {value} must be {'> 0' if key == 'dt' else '≥ 0'}")
     return {key: value if isinstance(value, str) else float(value) for key, value in table.items()}
+
+
+# ---- noise and network
+
+
+def _refuse_noise(
+    model: AttentionModel | None,
+    network: NetworkTask | None,
+    noise: NoiseTask | None,
+    solver: Mapping[str, Any],
+    t_span: tuple[float, float] | None,
+) -> None:
+    """Refuse sections that contradict each other."""
+    drawn = noise is not None and noise.activation is not None
+    if noise is not None and not drawn and (model is None or model.noise.is_zero):
+        raise InputError('[noise] activation is missing; write activation = "relu", or [model] diffusion')
+    if (drawn or network) and (model is None or model.space != "sphere"):
+        raise InputError('[noise] and [network] are for tokens on the sphere; write [model] space = "sphere"')
+    if network is not None and not drawn:
+        raise InputError('[network] needs the section [noise] with activation = "relu" or another')
+    if network is not None and t_span not in (None, (0.0, network.horizon)):
+        raise InputError(f"[time] t_span must be [0, {network.horizon:g}], the horizon of [network]")
+    if noise is not None and noise.dt is not None and "dt" in solver:
+        raise InputError("dt stands in [noise] and in [solver]; keep one of them")

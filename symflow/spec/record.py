@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,12 @@ from symflow.integrate.gaussian import Gaussian
 from symflow.models.attention.model import AttentionModel
 from symflow.spec.axes import Sweep
 from symflow.spec.energy import EnergyTask
+from symflow.spec.noise import NetworkTask, NoiseTask
 from symflow.spec.tokens import TokenLaw
+
+if TYPE_CHECKING:
+    from symflow.integrate.deep.network import DeepTransformer
+    from symflow.noise.common import CommonNoise
 
 Array = NDArray[np.float64]
 
@@ -49,6 +54,10 @@ class Spec:
         The section ``[sweep]``.
     energy : EnergyTask or None
         The section ``[energy]``.
+    network : NetworkTask or None
+        The section ``[network]``.
+    noise : NoiseTask or None
+        The section ``[noise]``.
     data : dict
         The file's content as TOML.
     folder : Path
@@ -66,6 +75,8 @@ class Spec:
     tokens: TokenLaw | None = None
     sweep: Sweep | None = None
     energy: EnergyTask | None = None
+    network: NetworkTask | None = None
+    noise: NoiseTask | None = None
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     folder: Path = Path()
 
@@ -83,6 +94,37 @@ class Spec:
                 f'{self.name}: section [model] is missing; it needs at least attention = "softmax"'
             )
         return self.mechanism
+
+    def deep_transformer(self) -> DeepTransformer:
+        """Return the network that the file states.
+
+        Raises
+        ------
+        InputError
+            If ``[network]`` is missing, or ``[initial]`` holds no tokens.
+        """
+        from symflow.integrate.deep.network import DeepTransformer
+
+        task = self.network
+        if task is None:
+            raise InputError(f"{self.name}: section [network] is missing; add layers, width and horizon")
+        noise = self.common_noise()
+        return DeepTransformer(
+            self.model, noise, task.layers, task.width, task.horizon, params=self.parameters
+        )
+
+    def common_noise(self) -> CommonNoise | None:
+        """Return the noise that the tokens of the file share, None where they share none.
+
+        Raises
+        ------
+        InputError
+            If ``[initial]`` holds no tokens.
+        """
+        self.require("initial")
+        if isinstance(self.initial, Gaussian) or self.initial is None:
+            raise InputError(f"{self.name}: [noise] moves tokens; give [initial] tokens, n and d")
+        return None if self.noise is None else self.noise.common(int(self.initial.shape[1]))
 
     def gaussian(self) -> Gaussian:
         """Return the initial law, refusing tokens.

@@ -103,6 +103,11 @@ def make_plan(spec: Spec) -> Plan:
     InputError
         If the spec, a value of an axis or a statistic cannot be used; named by key and index.
     """
+    if spec.noise is not None or spec.network is not None:
+        raise InputError(
+            f"{spec.name}: [sweep] follows runs without noise; remove [noise] and [network], or simulate "
+            "one spec for each value"
+        )
     cells, found = checked_cells(spec)
     kinds = {GAUSSIAN if isinstance(each.initial, Gaussian) else TOKENS for each in found}
     if len(kinds) > 1:
