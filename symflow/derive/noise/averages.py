@@ -1,8 +1,8 @@
 r"""Averages over one and two centred Gaussian variables, without an integral.
 
 One variable, of variance q: Stein's identity E[Z f(Z)] = q E f'(Z) lowers powers; a point mass leaves the
-density at zero; and E[f(Z)e^{−bZ²}] = (1 + 2bq)^{−1/2}E f(Z') with Z' of variance q/(1 + 2bq), by completing the
-square. Two variables, of the covariance c: Price's theorem
+density at zero; and, by completing the square, E[f(Z)e^{−bZ²}] = (1 + 2bq)^{−1/2}E f(Z') with Z' of variance
+q/(1 + 2bq). Two variables, of the covariance c: Price's theorem
 
 .. math:: \frac{\partial}{\partial c}E[f(Z_1)g(Z_2)] = E[f'(Z_1)g'(Z_2)]
 

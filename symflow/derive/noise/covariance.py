@@ -183,8 +183,8 @@ def _units(found: FieldCovariance) -> Step:
         kind="lemma",
         title="Its covariance at every width",
         statement=r"Given the arguments of $\phi$, $W$ averages $\langle a, w_k\rangle\langle b, "
-        r"w_l\rangle$ to $\langle a, b\rangle\delta_{kl}$ over its columns. The $m$ units contribute equal shares of $1/m$, "
-        r"so that for every $m$",
+        r"w_l\rangle$ to $\langle a, b\rangle\delta_{kl}$ over its columns. The "
+        r"$m$ units contribute equal shares of $1/m$, so that for every $m$",
         formulas=(
             Formula(r"\operatorname{Cov}(G(x), G(y))", r"\kappa(\langle x, y\rangle)\,I_{d}"),
             Formula(r"\kappa(u)", r"E[\phi(Z_1)\phi(Z_2)] + \sigma_W^2"),
@@ -241,8 +241,8 @@ def _closed(found: FieldCovariance) -> Step:
         kind="result",
         title="The covariance in closed form",
         statement=r"Antiderivatives in $t = c/\varrho$ are sought in the span of $t^k$, "
-        r"$t^k\sqrt{1-t^2}^{\,j}$ and $t^k\arcsin t$ by matching derivatives. The constants are the products $E f(Z)\,E g(Z)$ at "
-        r"$c = 0$, by $E[Zf(Z)] = q\,E f'(Z)$. With $r = c/q$,",
+        r"$t^k\sqrt{1-t^2}^{\,j}$ and $t^k\arcsin t$ by matching derivatives. The constants are "
+        r"the products $E f(Z)\,E g(Z)$ at $c = 0$, by $E[Zf(Z)] = q\,E f'(Z)$. With $r = c/q$,",
         formulas=(Formula(r"E[\phi(Z_1)\phi(Z_2)]", _shown(found.average)),),
         rule="Price's theorem, Stein's identity, antiderivatives by matching derivatives",
         reference="",
