@@ -34,7 +34,7 @@ def _refuse(text: str) -> None:
     raise AssertionError(f"{text} is not JSON")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def symflow_command() -> Callable[..., Outcome]:
     """Run ``symflow ARGUMENTS`` in this process."""
 

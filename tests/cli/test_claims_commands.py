@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from symflow.claims import claim, claims_table, read_verdict
+
+Decided = tuple[Any, Path]  #: what ``check`` printed, and the file of its evidence
+#: Every claim that needs no more than a model, and the one that it is decided for.
+LISTED = [
+    (row.id, "l2" if found[1] else None)
+    for row in claims_table()
+    if (found := re.match(r"symflow check \S+( MODEL)? --certificate", row.command))
+]
+
+
+@pytest.fixture(scope="module")
+def decided(symflow_command: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Decided]:
+    """Decide a claim on the command line, once for all tests of this file."""
+    folder = tmp_path_factory.mktemp("claims")
+
+    @functools.cache
+    def decide(name: str, model: str | None) -> Decided:
+        path = folder / f"{name.replace('/', '-')}.json"
+        about = [] if model is None else [model]
+        return symflow_command("check", name, *about, "--json", "--certificate", path), path
+
+    return decide
 
 
 @pytest.mark.parametrize("model", ["softmax", "l2"])
@@ -103,23 +130,43 @@ def test_a_tampered_certificate_is_rejected(symflow_command: Any, tmp_path: Path
 
 def test_claims_table_and_pages(symflow_command: Any) -> None:
     found = symflow_command("claims", "--json").json["claims"]
-    ids = {claim["id"] for claim in found}
+    ids = {row["id"] for row in found}
     assert {"CACP25/gaussian-softmax", "CACP25/gaussian-l2"} <= ids
-    for claim in found:
-        assert claim["quoted"]
-        assert claim["holds"]
-        assert claim["status"] in ("proved", "refuted", "supported")
-        assert claim["command"].startswith("symflow check ")
+    for row in found:
+        assert row["quoted"]
+        assert row["holds"]
+        assert row["status"] in ("proved", "refuted", "supported")
+        assert row["command"].startswith("symflow check ")
     assert "CACP25/gaussian-softmax" in symflow_command("claims").stdout
     assert "<math" in symflow_command("claims", "--format", "html").stdout
     assert "\\begin{" in symflow_command("claims", "--format", "latex").stdout
 
 
-def test_every_listed_claim_gives_its_documented_verdict(symflow_command: Any) -> None:
-    for claim in symflow_command("claims", "--json").json["claims"]:
-        arguments = claim["command"].split(" --certificate")[0].split()[3:]
-        if arguments and arguments != ["MODEL"]:
-            continue  # about something else than a shipped model
-        done = symflow_command("check", claim["id"], *["l2" for _ in arguments], "--json")
-        assert done.code == 0, claim["id"]
-        assert done.json["status"] == claim["status"]
+@pytest.mark.parametrize(("name", "model"), LISTED, ids=[name for name, _ in LISTED])
+def test_a_listed_claim_gives_its_documented_verdict_and_replays(
+    decided: Callable[..., Decided], symflow_command: Any, name: str, model: str | None
+) -> None:
+    """The one place where every claim of a paper is decided: on the command line, and again from its file."""
+    done, path = decided(name, model)
+    assert done.code == 0
+    assert done.json["claim"] == name
+    assert done.json["status"] == done.json["documented"] == claim(name).documented
+    if claim(name).experiment is not None:
+        return  # what is measured is repeated at smaller sizes, and from its file in test_measured_claims
+    replayed = symflow_command("replay", path, "--json")
+    assert replayed.code == 0
+    assert replayed.json["accepted"] is True
+    for key in ("claim", "status", "scope", "assumes"):
+        assert replayed.json[key] == done.json[key]
+
+
+def test_check_writes_and_prints_what_it_measured(decided: Callable[..., Decided]) -> None:
+    done, path = decided("CACP25/stability-estimate", None)
+    estimates = done.json["measurement"]["estimates"]
+    assert len(estimates) == 14
+    stored = read_verdict(path)
+    assert stored.measurement is not None
+    assert stored.measurement.to_record()["estimates"] == estimates
+    text = stored.to_latex()
+    assert r"\pm" in text
+    assert "Dobrushin" in text

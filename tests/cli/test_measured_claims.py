@@ -1,4 +1,4 @@
-"""``check`` and ``replay`` of claims that rest on a measurement."""
+"""``replay`` of claims that rest on a measurement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from symflow.certify import Verdict
 from symflow.certify.search.stability import prove_stability_constants
-from symflow.claims import claim, read_verdict
+from symflow.claims import claim
 
 
 def test_a_measurement_is_repeated_from_its_file(symflow_command: Any, tmp_path: Path) -> None:
@@ -30,18 +30,3 @@ def test_a_measurement_is_repeated_from_its_file(symflow_command: Any, tmp_path:
     record["measurement"]["sizes"].pop("tokens")
     path.write_text(json.dumps(record), encoding="utf-8")
     assert symflow_command("replay", path).code == 2
-
-
-def test_check_writes_and_prints_what_it_measured(symflow_command: Any, tmp_path: Path) -> None:
-    path = tmp_path / "v.json"
-    done = symflow_command("check", "CACP25/stability-estimate", "--json", "--certificate", path)
-    assert done.code == 0
-    assert done.json["status"] == done.json["documented"] == "supported"
-    estimates = done.json["measurement"]["estimates"]
-    assert len(estimates) == 14
-    stored = read_verdict(path)
-    assert stored.measurement is not None
-    assert stored.measurement.to_record()["estimates"] == estimates
-    text = stored.to_latex()
-    assert r"\pm" in text
-    assert "Dobrushin" in text
