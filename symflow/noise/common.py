@@ -22,12 +22,15 @@ from symflow.noise.enclosure import ball
 from symflow.noise.exponents import exponent_parts
 from symflow.noise.fields import covariance_of, ends_of, refuse_unknown
 from symflow.noise.program import KappaProgram, OnCosines, kappa_program
+from symflow.noise.rates import energy_profile, fractional_profile, minimum
 
 #: Bits beyond those that are asked for.
 _GUARD = 112
 _TERMS, _LEAST_PIECES, _MOST_PIECES = 12, 8, 512
 #: What a table may add to the error of what it is made from, relative to the value at one.
 _ERROR = 1e-15
+#: How near to the minimum over all cosines a bound comes, relative to the values.
+_MINIMUM = 1e-10
 
 
 @dataclass(frozen=True)
@@ -108,13 +111,12 @@ class CommonNoise:
     @property
     def variance(self) -> Fraction:
         """q = 1/d + σ_U², the variance of the argument of φ."""
-        squared: Fraction = self.sigma_u**2
-        return Fraction(1, self.dim) + squared
+        return Fraction(1, self.dim) + Fraction(self.sigma_u) ** 2
 
     @property
     def scale(self) -> Fraction:
         """1/(dq), by which 1 − u is the distance 1 − r of a correlation from one."""
-        return Fraction(1) / (self.dim * self.variance)
+        return Fraction(1, self.dim) / self.variance
 
     @property
     def is_odd(self) -> bool:
@@ -215,6 +217,38 @@ class CommonNoise:
             bend = self._arb("moments", Fraction(1)) + self._arb("moments", Fraction(-1))
             return Ball.of(-linear / bend)
 
+    def rate(self, beta: Any) -> Ball:
+        r"""Return λ̄', the rate by which the mean dissipation energy at β grows at most, without attention.
+
+        :math:`\bar\lambda' = -\inf F` over [−1, 1) with F = −Lf/f, f = e^β − e^{βu}, by branch and bound.
+
+        Parameters
+        ----------
+        beta : number
+            β > 0; a float stands for its decimal literal.
+
+        References
+        ----------
+        ABGSR26.
+        """
+        exact = _exact("beta", beta, allow_zero=False)
+        found = minimum(energy_profile(self, exact), _MINIMUM, self.precision).value
+        return Ball(-found.midpoint, found.radius)
+
+    def fractional_rate(self, power: Any) -> Ball:
+        """Return the largest value of Lf/f over [−1, 1) for f = (1 − u)^q.
+
+        Where it is negative the fractional energy ∬(1 − u)^q dμdμ decays in mean, without attention.
+
+        Parameters
+        ----------
+        power : number
+            q > 0.
+        """
+        exact = _exact("power", power, allow_zero=False)
+        found = minimum(fractional_profile(self, exact), _MINIMUM, self.precision).value
+        return Ball(-found.midpoint, found.radius)
+
     def _exponent(self, name: str, order: Fraction = Fraction(1)) -> Ball:
         from flint import ctx
 
@@ -289,10 +323,10 @@ class CommonNoise:
         }
 
 
-def _exact(name: str, value: Any) -> Fraction:
+def _exact(name: str, value: Any, *, allow_zero: bool = True) -> Fraction:
     if isinstance(value, np.generic):
         value = value.item()
-    exact = exact_scalar(name, value, allow_zero=True)
+    exact = exact_scalar(name, value, allow_zero=allow_zero)
     if not exact.is_Rational:
         raise InputError(f"{name} = {value} is not rational; give a decimal number or a fraction")
     return Fraction(int(exact.p), int(exact.q))
