@@ -46,9 +46,7 @@ def closed_law(certificate: Certificate, closure: Any) -> ClosedLaw:
     if certificate.scope != scope:
         raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
     lines, assumes = replay_closure(certificate.statement["model"], closure)
-    if law.record["domain"] is not None:
-        raise Rejected("the system holds on a domain that the covariance may leave")
-    _check_signs(law)
+    require_unrestricted(law.record, law.values)
     return ClosedLaw(law, lines, assumes)
 
 
@@ -61,9 +59,12 @@ def replay_closure(model: Any, closure: Any) -> tuple[tuple[ReplayedLine, ...], 
     return lines, frozenset(shown.assumes)
 
 
-def _check_signs(law: Law) -> None:
-    for name, sign in law.record["signs"].items():
-        value = law.values[name].numer.LC if law.values[name] else 0
+def require_unrestricted(record: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Refuse a system that holds on a domain only, or values without the signs that its proof assumes."""
+    if record["domain"] is not None:
+        raise Rejected("the system holds on a domain that the covariance may leave")
+    for name, sign in record["signs"].items():
+        value = values[name].numer.LC if values[name] else 0
         if value < 0 or (sign == "positive" and value == 0):
             raise Rejected(f"{name} must be {sign}")
 

@@ -14,7 +14,7 @@ from typing import Any
 from sympy.polys.matrices import DomainMatrix
 
 from symflow.certify.certificate import Certificate
-from symflow.certify.fate import replay_closure
+from symflow.certify.fate import replay_closure, require_unrestricted
 from symflow.certify.propositions import propositions
 from symflow.certify.propositions.monotone import Decrease, Monotone
 from symflow.certify.rational import FIELD, Evaluator, is_semidefinite, matrix_of, rational
@@ -40,6 +40,7 @@ class FunctionalDecrease(ProofKind):
                 raise Rejected("the scope is not that of the statement")
             shown, assumes = replay_closure(certificate.statement["model"], certificate.proof.get("closure"))
             lines += shown
+            require_unrestricted(stated.record, stated.values)
             said, witness = _decided(stated, certificate)
             lines.append(ReplayedLine("form", said, "rational arithmetic", True))
         except (InputError, Rejected) as error:
