@@ -168,9 +168,13 @@ def test_an_open_question_has_exit_code_1(symflow_command: Any) -> None:
 
 
 def test_derive_of_every_example(symflow_command: Any, examples: Path) -> None:
+    left_out = {"minilm-head"}  # a trained transformer, tested by simulate
+    left_out |= {
+        path.stem for path in sorted(examples.glob("softmax-*.toml"))[1:]
+    }  # one model, other numbers
     for path in sorted(examples.glob("*.toml")):
-        if path.stem == "minilm-head":
-            continue  # a trained transformer, tested by simulate
+        if path.stem in left_out:
+            continue
         found = symflow_command("derive", path, "--json")
         assert found.code == 0, path
         assert found.json.get("tokens") or found.json["closed"] is True

@@ -270,8 +270,13 @@ def forms(*flows: Flow) -> dict[str, tuple[Form, Form]]:
 
 @pytest.fixture(autouse=True, scope="session")
 def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Give the session a cache of its own, so that nothing of the user's is read or written."""
-    folder = tmp_path_factory.mktemp("kernels")
+    """Give the session a cache of its own, so that nothing of the user's is read or written.
+
+    Workers of one session share it, so that each kernel is built once.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kernels"
+    folder.mkdir(exist_ok=True)
     before = os.environ.get("SYMFLOW_CACHE_DIR")
     os.environ["SYMFLOW_CACHE_DIR"] = str(folder)
     yield folder

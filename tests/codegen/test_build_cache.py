@@ -438,7 +438,7 @@ def test_log_names_hit_and_miss(folder: Path, caplog: pytest.LogCaptureFixture) 
 
 
 def test_every_shipped_model_is_generated_in_every_parametrisation(tmp_path: Path) -> None:
-    """What ``setup.py`` writes compiles, and holds one capsule per parametrisation."""
+    """What ``setup.py`` writes compiles, and holds one capsule per parametrisation; one is built."""
     modules = shipped.generate(tmp_path)
     index = json.loads((tmp_path / shipped.INDEX).read_bytes())
     of_laws = [name for name in modules if not name.startswith("tokens")]
@@ -449,11 +449,15 @@ def test_every_shipped_model_is_generated_in_every_parametrisation(tmp_path: Pat
         keys = [model_key(model, names) for names in model.parametrisations()]
         wanted = [index["forms"]["gaussian"][key] for key in keys]
         assert {entry["module"] for entry in wanted} == {name}
-        with build.Builder(name) as builder:
-            built = builder.build((tmp_path / f"{name}.pyx").read_text(), name, {}, versions.stamp())
-        capsules = load_capsules(built.library, module_name(name))
-        assert sorted(capsules) == sorted(entry["interface"]["name"] for entry in wanted)
+        text = (tmp_path / f"{name}.pyx").read_text()
+        assert all(text.count(f'"{entry["interface"]["name"]}": PyCapsule_New') == 1 for entry in wanted)
+        assert text.count(": PyCapsule_New") == len(wanted)
         assert frozenset(index["defaults"][model_key(model)]) == model.parametrisations()[0]
+    with build.Builder("softmax") as builder:
+        text = (tmp_path / "softmax.pyx").read_text()
+        built = builder.build(text, "softmax", {}, versions.stamp())
+    capsules = load_capsules(built.library, module_name("softmax"))
+    assert text.count(": PyCapsule_New") == len(capsules) == len(Softmax().parametrisations())
     for model in (kind(space=space) for kind in attention_models().values() for space in SPACES):
         for names in model.parametrisations():
             found = index["forms"]["tokens"][model_key(model, names)]

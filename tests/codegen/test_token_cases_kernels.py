@@ -85,7 +85,7 @@ def test_only_the_branch_that_is_chosen_counts(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_constant_scores_keep_the_shape(backend: str) -> None:
-    """C036: A = 0 averages all tokens, or all before; V = 0 gives zeros."""
+    """C036: KᵀQ = 0 averages all tokens, or all before; V = 0 gives zeros."""
     zero, mean = np.zeros((3, 3)), np.tile(X.mean(axis=0), (5, 1))
     for model, seen in (
         (Softmax(), mean),
@@ -94,11 +94,11 @@ def test_constant_scores_keep_the_shape(backend: str) -> None:
     ):
         kernel = compile(model, backend, entry="tokens")
         tokens = X / np.linalg.norm(X, axis=1)[:, None] if "sphere" in repr(model) else X
-        found = kernel(0.0, tokens, A=zero, V=V)
+        found = kernel(0.0, tokens, Q=zero, K=zero, V=V)  # the masked kernel of other tests
         if tokens is X:
             assert_allclose(found, seen @ V.T, rtol=0, atol=1e-14)
         assert found.shape == (5, 3)
-        found = kernel(0.0, tokens, A=zero, V=zero)
+        found = kernel(0.0, tokens, Q=zero, K=zero, V=zero)
         assert (found.shape, found.dtype) == ((5, 3), np.float64)
         assert not found.any()
 

@@ -53,6 +53,8 @@ NOT_CLOSED = [model for model in VARIANTS if model not in CLOSED]
 CASES = [(model, given) for model in CLOSED for given in model.parametrisations()]
 #: Heads of every closed variant in their shortest form, and masks where they are closed too.
 HEADS = [(model, min(model.parametrisations(), key=len)) for model in map(MultiHead, CLOSED) if closes(model)]
+#: Those of which kernels are built: with an inverse in every head, and without.
+BUILT = [(model, given) for model, given in HEADS if model.name in ("multihead-l2", "multihead-softmax")]
 MASKS = [(model, min(model.parametrisations(), key=len)) for model in map(Masked, CLOSED) if closes(model)]
 
 
@@ -95,7 +97,7 @@ def test_the_derivation_is_typeset(model, given):
     assert "<math" in page and "http://" not in page.replace("http://www.w3.org", "")
 
 
-@pytest.mark.parametrize(("model", "given"), [*CASES, *HEADS], ids=label)
+@pytest.mark.parametrize(("model", "given"), [*CASES, *BUILT], ids=label)
 def test_the_kernel_equals_its_numpy_printer(model, given):
     initial, values = law(), draw(model, given)
     results = [
@@ -106,7 +108,7 @@ def test_the_kernel_equals_its_numpy_printer(model, given):
         assert np.abs(compiled - printed).max() <= 1e-13 * max(1.0, np.abs(printed).max())
 
 
-@pytest.mark.parametrize(("model", "given"), [*CASES, *HEADS], ids=label)
+@pytest.mark.parametrize(("model", "given"), [*CASES, *BUILT], ids=label)
 def test_a_run_keeps_a_covariance_a_covariance(model, given):
     run = symflow.solve(model, law(), draw(model, given), (0.0, 0.5), t_eval=[0.0, 0.25, 0.5])
     assert run.status == "finished"

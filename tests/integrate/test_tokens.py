@@ -187,12 +187,12 @@ def test_heads_masks_layers_and_signs_add_up() -> None:
     one, two = matrices(d, 1), matrices(d, 2)
     stacked = {name: np.array([one[name], two[name]]) for name in one}
 
-    def rate(model: Any, params: Any) -> Any:
-        run = solve(model, x, params, (0, h), rtol=1e-12, atol=1e-14)
-        back = solve(model, x, params, (0, -h), rtol=1e-12, atol=1e-14)
+    def rate(model: Any, params: Any, backend: str = "numpy") -> Any:  # both are compared where kernels are
+        run = solve(model, x, params, (0, h), rtol=1e-12, atol=1e-14, backend=backend)
+        back = solve(model, x, params, (0, -h), rtol=1e-12, atol=1e-14, backend=backend)
         return (run.x[-1] - back.x[-1]) / (2 * h)
 
-    heads = rate(MultiHead(Softmax()), stacked)
+    heads = rate(MultiHead(Softmax()), stacked, "compiled")
     assert heads == pytest.approx(rate(Softmax(), one) + rate(Softmax(), two), abs=1e-7)
     w, c = matrices(d, 3)["A"], np.arange(3.0)
     layer = rate(Softmax(sign=-1, feed_forward=True), one | {"W": w, "c": c})
