@@ -10,7 +10,7 @@ from __future__ import annotations
 import click
 
 from symflow import __version__
-from symflow.cli import bench, claims, kernels, longtime, models, report, simulate, sweep
+from symflow.cli import bench, claims, exponents, kernels, longtime, models, report, simulate, sweep
 from symflow.cli._group import SymflowGroup
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -34,6 +34,7 @@ for _command in (
     simulate.simulate,
     sweep.sweep,
     longtime.long_time,
+    exponents.exponents,
     kernels.build,
     kernels.cache,
     kernels.config,

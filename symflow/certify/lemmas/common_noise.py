@@ -21,8 +21,9 @@ FACTS = (
         r"For standard normal $X, Y$ of correlation $r$ and $\phi$ with $E\phi(\sqrt qX)^2 < \infty$, "
         r"$E\phi(\sqrt qX)\phi(\sqrt qY) = \sum_k a_k^2r^k$, $a_k$ the coefficients of "
         r"$\phi(\sqrt q\,\cdot)$ in orthonormal Hermite polynomials, $\sum_k a_k^2 = "
-        r"E\phi(\sqrt qX)^2$ and $\sum_k ka_k^2 = qE\phi'(\sqrt qX)^2$ where this is finite. With $r = (u/d + \sigma_U^2)/q$, $\kappa(u) = "
-        r"\sum_k c_ku^k$ on $[-1, 1]$ with all $c_k \ge 0$.",
+        r"E\phi(\sqrt qX)^2$ and $\sum_k ka_k^2 = qE\phi'(\sqrt qX)^2$ where this "
+        r"is finite. With $r = (u/d + \sigma_U^2)/q$, $\kappa(u) = \sum_k c_ku^k$ on "
+        r"$[-1, 1]$ with all $c_k \ge 0$.",
         ("φ is locally absolutely continuous with E φ² and E φ'² finite",),
         "Janson, Gaussian Hilbert Spaces (1997), Theorem 4.12 and Example 4.18",
         _elsewhere,
