@@ -68,16 +68,23 @@ class CommonNoise(ProofKind):
 
     def replay(self, certificate: Certificate) -> Replay:
         """Re-derive what the claim says, part by part."""
-        lines: list[ReplayedLine] = []
         try:
             claim = stated_proposition(certificate)
-            if not isinstance(claim, NoiseStatement):
-                return Replay(False, reason=f"common noise says nothing about {certificate.claim}")
-            found = _Replay(claim, certificate.proof, lines)
-            assumes = found.run()
-        except (InputError, Rejected) as error:
-            return Replay(False, tuple(lines), str(error))
-        return Replay(True, tuple(lines), assumes=tuple(sorted(assumes)))
+        except InputError as error:
+            return Replay(False, reason=str(error))
+        if not isinstance(claim, NoiseStatement):
+            return Replay(False, reason=f"common noise says nothing about {certificate.claim}")
+        return derive_again(claim, certificate.proof)
+
+
+def derive_again(claim: NoiseStatement, proof: Any) -> Replay:
+    """Check that ``proof`` shows what ``claim`` states."""
+    lines: list[ReplayedLine] = []
+    try:
+        assumes = _Replay(claim, proof, lines).run()
+    except (InputError, Rejected) as error:
+        return Replay(False, tuple(lines), str(error))
+    return Replay(True, tuple(lines), assumes=tuple(sorted(assumes)))
 
 
 class _Replay:
@@ -97,7 +104,7 @@ class _Replay:
             LayerExponents: ((*_LAYER, *_PAIR, *_LIMITS, *_ACTIVATION), {ITO, PRICE, RAIMOND}),
         }
         keys, assumes = parts[type(self._claim)]
-        if set(self._proof) != set(keys):
+        if not isinstance(self._proof, Mapping) or set(self._proof) != set(keys):
             raise Rejected(f"the proof has the keys {', '.join(keys)}")
         if "unit" in keys:
             covariance = self._layer()

@@ -253,7 +253,7 @@ def _closed(found: FieldCovariance) -> Step:
 def _values(found: FieldCovariance, terms: Terms) -> Step:
     return Step(
         kind="result",
-        title="Where tokens meet",
+        title="At one point",
         statement="At $u = 1$ both arguments agree, $c = q$:",
         formulas=(Formula(r"\kappa(1)", found.at_one), Formula(r"\kappa'(1)", found.slope_at_one)),
         rule="evaluation at $c = q$",
