@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from symflow.codegen.arrays import listed
 from symflow.energies.energy import Energy
 from symflow.errors import InputError
+from symflow.models.scanning import classes_of, one_of
 
 
 @functools.cache
@@ -25,14 +24,7 @@ def shipped_energies() -> dict[str, type[Energy]]:
     ['interaction']
     """
     package = importlib.import_module("symflow.energies")
-    found: dict[str, type[Energy]] = {}
-    for module_info in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-        module = importlib.import_module(module_info.name)
-        for _, member in inspect.getmembers(module, inspect.isclass):
-            declared_here = member.__module__ == module.__name__
-            if declared_here and issubclass(member, Energy) and vars(member).get("name"):
-                found[member.name] = member
-    return dict(sorted(found.items()))
+    return classes_of(package, Energy, lambda kind: bool(vars(kind).get("name")))
 
 
 def shipped_energy(name: str, parameters: Mapping[str, Any]) -> Energy:
@@ -80,9 +72,4 @@ def parameters_of(name: str, given: Collection[str]) -> set[str]:
 
 
 def _kind(name: str) -> type[Energy]:
-    known = shipped_energies()
-    if name not in known:
-        hint = difflib.get_close_matches(name, known, 1)
-        suggestion = f" Did you mean {hint[0]!r}?" if hint else ""
-        raise InputError(f"energy {name!r} is unknown.{suggestion} Shipped energies: {', '.join(known)}")
-    return known[name]
+    return one_of(shipped_energies(), name, "energy", "energies")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
-import importlib
-import inspect
-import pkgutil
 
-from symflow.errors import InputError
 from symflow.models import attention
 from symflow.models.attention.model import AttentionModel
 from symflow.models.combinators.masked import Masked
 from symflow.models.combinators.multihead import MultiHead
+from symflow.models.scanning import classes_of, one_of
 
 #: What models are composed to, by the first word of the name.
 COMBINATORS: dict[str, type[Masked] | type[MultiHead]] = {"multihead": MultiHead, "masked": Masked}
@@ -27,14 +23,7 @@ def attention_models() -> dict[str, type[AttentionModel]]:
     >>> [name for name in attention_models() if name.startswith("s")]
     ['sigmoid', 'sinkhorn', 'softmax']
     """
-    found: dict[str, type[AttentionModel]] = {}
-    for module_info in pkgutil.iter_modules(attention.__path__, attention.__name__ + "."):
-        module = importlib.import_module(module_info.name)
-        for _, member in inspect.getmembers(module, inspect.isclass):
-            declared_here = member.__module__ == module.__name__
-            if declared_here and issubclass(member, AttentionModel) and _is_variant(member):
-                found[member.name] = member
-    return dict(sorted(found.items()))
+    return classes_of(attention, AttentionModel, _is_variant)
 
 
 def _is_variant(model: type[AttentionModel]) -> bool:
@@ -50,12 +39,7 @@ def attention_model(name: str) -> type[AttentionModel]:
     InputError
         If there is none; the message names the nearest one and all that exist.
     """
-    models = attention_models()
-    if name not in models:
-        hint = difflib.get_close_matches(name, models, 1)
-        suggestion = f" Did you mean {hint[0]!r}?" if hint else ""
-        raise InputError(f"model {name!r} is unknown.{suggestion} Shipped models: {', '.join(models)}")
-    return models[name]
+    return one_of(attention_models(), name, "model", "models")
 
 
 def model_named(name: str) -> AttentionModel:
