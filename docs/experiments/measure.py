@@ -14,7 +14,7 @@ import numpy as np
 
 import symflow
 from symflow.plot import save
-from symflow.spec import load_spec
+from symflow.spec import load_spec, parse_spec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -40,6 +40,12 @@ def keep(figure: Any, options: argparse.Namespace, name: str) -> None:
 def example(name: str) -> Any:
     """Read ``examples/NAME.toml``."""
     return load_spec(EXAMPLES / f"{name}.toml")
+
+
+def changed(spec: Any, changes: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return a spec with other values in some sections."""
+    merged = {section: {**spec.data.get(section, {}), **values} for section, values in changes.items()}
+    return parse_spec({**spec.data, **merged}, name=spec.name)
 
 
 def swept(name: str, options: argparse.Namespace, small: Mapping[str, Mapping[str, Any]]) -> Any:

@@ -11,16 +11,14 @@ experiment.
 """
 
 import numpy as np
-from measure import keep, read_options
+from measure import changed, example, keep, read_options
 
 import symflow
 from symflow.plot import Band, band_grid, cosine_clusters
 
 OPTIONS = read_options()
 PAPER = OPTIONS.size == "paper"
-WIDTH, TOKENS = (2048, 64) if PAPER else (64, 32)
-START = np.random.default_rng(1).normal(size=(TOKENS, 4))
-START /= np.linalg.norm(START, axis=1, keepdims=True)
+SMALL: dict[str, dict[str, int]] = {} if PAPER else {"network": {"width": 64}, "initial": {"n": 32}}
 
 # %%
 # Two networks
@@ -30,10 +28,10 @@ START /= np.linalg.norm(START, axis=1, keepdims=True)
 runs: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 ends: dict[str, np.ndarray] = {}
 for name in ("relu", "tanh"):
-    model, noise = symflow.Softmax(space="sphere", sign=0), symflow.CommonNoise(name, dim=4)
-    network = symflow.DeepTransformer(model, noise, layers=2000, width=WIDTH, horizon=20.0)
+    spec = changed(example(f"noise-clusters-{name}"), SMALL)
+    network = spec.deep_transformer()
     times = np.linspace(0.0, network.horizon, 101)
-    run = network.run(START, rng=7, t_eval=times)
+    run = network.run(spec.initial, rng=spec.noise.seed, t_eval=times)
     gram = run.x @ np.swapaxes(run.x, -1, -2)
     pairs = gram[:, ~np.eye(gram.shape[-1], dtype=bool)]
     runs[name], ends[name] = (run.t, run.x), pairs[-1]

@@ -12,15 +12,17 @@ tokens, 150 layers, T = 5, dimensions 5, 64 and 128.
 """
 
 import numpy as np
-from measure import keep, read_options
+from measure import changed, example, keep, read_options
 
 import symflow
 from symflow.plot import Band, band_grid
 
 OPTIONS = read_options()
 PAPER = OPTIONS.size == "paper"
-HORIZON, BETA = 5.0, 1.0
-LAYERS, WIDTH, TOKENS, PATHS = (150, 1024, 64, 8) if PAPER else (50, 128, 16, 4)
+SPEC = example("random-layers")
+if not PAPER:
+    SPEC = changed(SPEC, {"network": {"layers": 50, "width": 128}, "initial": {"n": 16}})
+HORIZON, BETA, PATHS = SPEC.network.horizon, float(SPEC.model.beta), 8 if PAPER else 4
 SIZES = (5, 64, 128) if PAPER else (5, 16)
 BIASES, FACTORS = (0.0, 0.1), (1, 0, -1)
 ACTIVATIONS = ("relu", "silu", "sigmoid", "tanh", None)
@@ -33,20 +35,20 @@ ACTIVATIONS = ("relu", "silu", "sigmoid", "tanh", None)
 
 def starts(d: int) -> np.ndarray:
     """Return uniform tokens, one cloud per path."""
-    x = np.random.default_rng([d, TOKENS]).normal(size=(PATHS, TOKENS, d))
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+    law = changed(SPEC, {"initial": {"d": d}}).tokens
+    return np.array([law.draw(seed) for seed in range(PATHS)])
 
 
 def run(activation: str | None, bias: float, factor: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return times and tokens (paths, T, n, d)."""
-    model = symflow.Softmax(space="sphere", beta=BETA, sign=factor)
     times = np.linspace(0.0, HORIZON, 26)
+    spec = changed(SPEC, {"model": {"sign": factor}, "initial": {"d": d}})
     if activation is None:
-        found = symflow.ensemble(model, starts(d), {}, (0.0, HORIZON), t_eval=times)
+        found = symflow.ensemble(spec.model, starts(d), {}, (0.0, HORIZON), t_eval=times)
     else:
-        noise = symflow.CommonNoise(activation, bias, bias, dim=d)
-        network = symflow.DeepTransformer(model, noise, LAYERS, WIDTH, HORIZON)
-        found = network.run(starts(d), rng=1, paths=PATHS, t_eval=times)
+        layer = {"activation": activation, "sigma_w": bias, "sigma_u": bias}
+        network = changed(spec, {"noise": layer}).deep_transformer()
+        found = network.run(starts(d), rng=SPEC.noise.seed, paths=PATHS, t_eval=times)
     return found.t, found.x
 
 

@@ -80,7 +80,7 @@ def band_grid(
     columns = list(next(iter(rows.values()), ()))
     if not columns or any(list(row) != columns for row in rows.values()):
         raise InputError("rows: at least one is needed, and all need the same columns")
-    figure = new_figure(2.5 * len(columns) + 0.6, 1.9 * len(rows) + 0.8)
+    figure = new_figure(max(2.5 * len(columns) + 0.6, 4.4), max(1.9 * len(rows), 2.2) + 0.8)
     grid = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey="row")
     handles: dict[str, Any] = {}
     for number, (line, (name, row)) in enumerate(zip(grid, rows.items(), strict=True)):
@@ -99,7 +99,7 @@ def band_grid(
         handles=list(handles.values()),
         labels=list(handles),
         loc="outside lower center",
-        ncols=min(len(handles), 6),
+        ncols=min(len(handles), max(3, len(columns) + 1)),
     )
     return figure
 
