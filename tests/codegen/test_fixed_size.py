@@ -201,7 +201,7 @@ def test_a_kernel_is_built_once_per_size_pattern_and_width(monkeypatch: pytest.M
     names = frozenset({"A", "V"})
     first = fixed_kernel(Softmax(), names, "factor", (2, 1), {}, lanes=4)
     assert lanes.shape_of(first.capsule)[:2] == (4, 4)
-    monkeypatch.setattr(Builder, "build", lambda *_: pytest.fail("it was built again"))
+    monkeypatch.setattr(Builder, "build", lambda *_, **__: pytest.fail("it was built again"))
     fixed_kernel(Softmax(), names, "factor", (2, 1), {}, lanes=4)
     counts = {name: np.zeros(0, dtype=np.int64) for name in ("status", "reason", "nfev", "reached")}
     arrays = {name: np.zeros(0) for name in ("out", "last_t", "last_y", "t_star")} | counts

@@ -146,9 +146,9 @@ def test_the_pair_of_a_token_with_itself_costs_no_digits():
 def test_one_build_serves_all_parameters_and_sizes(monkeypatch):
     built, build = [], Builder.build
 
-    def counted(*given):
+    def counted(*given, **named):
         built.append(given)
-        return build(*given)
+        return build(*given, **named)
 
     monkeypatch.setattr(Builder, "build", counted)
     for c, x in ((1.0, [[1.0, 0.0], [0.6, 0.8]]), (5.0, [[1.0, 0.0, 0.0]] * 3)):
