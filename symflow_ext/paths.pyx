@@ -15,7 +15,6 @@ cdef extern from "paths/symflow_paths.h" nogil:
         SYMFLOW_PATHS_LANES
         SYMFLOW_PATHS_PIECES
         SYMFLOW_PATHS_TERMS
-        SYMFLOW_ACTIVATION_DEPTH
     double SYMFLOW_PATHS_PER_WIDTH
 
     ctypedef struct symflow_paths:
@@ -67,8 +66,6 @@ LANES = symflow_paths_width()
 PIECES = SYMFLOW_PATHS_PIECES
 TERMS = SYMFLOW_PATHS_TERMS
 PER_WIDTH = SYMFLOW_PATHS_PER_WIDTH
-#: Values that the stack of an activation may hold.
-DEPTH = SYMFLOW_ACTIVATION_DEPTH
 #: What can be asked for, by number.
 SCHEMES = ("euler-maruyama", "heun")
 DRAWS = ("none", "covariance", "features", "harmonics")

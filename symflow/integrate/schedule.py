@@ -143,14 +143,8 @@ class Symbolic(TimeDependent):
 
     def source(self) -> Any:
         """Return the expressions as a tape."""
-        codes = runtime().OPCODES
-        program: list[tuple[float, float]] = []
-        for entry in self.entries:
-            _write(entry, program, codes, self.name)
-            program.append((codes["store"], 0.0))
-        listed = np.array(program, dtype=np.float64)
-        columns = (np.ascontiguousarray(listed[:, 0]), np.ascontiguousarray(listed[:, 1]))
-        return runtime().Tape(*columns, len(self.entries), len(program))
+        columns = instructions(self.entries, self.name)
+        return runtime().Tape(*columns, len(self.entries), columns[0].size)
 
 
 def depends_on_time(raw: Any, axes: int) -> bool:
@@ -254,6 +248,23 @@ _FOLDS: Sequence[tuple[Any, str]] = (
     (sympy.Max, "max"),
     (sympy.Min, "min"),
 )
+
+
+def instructions(entries: Sequence[Expr], name: str) -> tuple[Array, Array]:
+    """Return codes and numbers of the instructions that store expressions in one symbol, on a stack.
+
+    Raises
+    ------
+    InputError
+        If a function is not available; the message calls the parameter ``name``.
+    """
+    codes = runtime().OPCODES
+    program: list[tuple[float, float]] = []
+    for entry in entries:
+        _write(entry, program, codes, name)
+        program.append((codes["store"], 0.0))
+    listed = np.array(program, dtype=np.float64)
+    return np.ascontiguousarray(listed[:, 0]), np.ascontiguousarray(listed[:, 1])
 
 
 def _write(entry: Any, program: list[tuple[float, float]], codes: dict[str, int], name: str) -> None:

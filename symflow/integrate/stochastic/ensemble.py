@@ -47,7 +47,8 @@ def run_paths(
     work = _Work(equation, x0, numbers)
     watch = Watch(work.done, numbers.size, progress, steps.max_wall_time)
     interrupted = run_threads(work.worker, threads, watch)
-    return work.ensemble(in_a_sentence(work.done(), numbers.size, interrupted, steps.max_wall_time))
+    message = in_a_sentence(work.done(), numbers.size, interrupted, steps.max_wall_time)
+    return work.ensemble(message + equation.remark())
 
 
 class _Work:

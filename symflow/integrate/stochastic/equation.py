@@ -82,11 +82,16 @@ class Equation:
         """Return what a velocity that fails tells, by number."""
         return tuple(runtime().STATUS)
 
+    def remark(self) -> str:
+        """Say what of the covariance is left out."""
+        left = self.noise.truncation
+        return f"; harmonics up to degree {self.steps.degree} leave out {left:.1e} of κ(1)" if left else ""
+
     def message(self, status: str, t: float, reason: int) -> str:
         """Say how a path ended, and what to do about it."""
         name, where = self.problem.model.name, f"t = {t:.10g}"
         if status == "finished":
-            return f"reached {where}"
+            return f"reached {where}{self.remark()}"
         if status == "non-finite":
             return f"the tokens of {name} leave the range of floating-point numbers near {where}; reduce dt"
         why = self.words()[reason]

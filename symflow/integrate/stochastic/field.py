@@ -5,31 +5,21 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from symflow.checking import Array, real_array
 from symflow.errors import InputError
+from symflow.integrate.schedule import instructions
 from symflow.integrate.stochastic.options import Steps
+from symflow.noise.common import CommonNoise
 
 _EXACT = 1e-11  # of κ(1), by which a table may differ from κ; what is left is far below the noise of a step
 _NODES, _TRIALS = 24, 7
 _MERGED = 8.0  # times n·ε·κ(1): pivots of this size are rounding
-
-
-@runtime_checkable
-class CommonField(Protocol):
-    """A Gaussian field with covariance κ(⟨x, y⟩)I, shared by all tokens; ``CommonNoise`` is one."""
-
-    @property
-    def dim(self) -> int:
-        """Dimension d of the tokens."""
-        ...
-
-    def kappa(self, u: Any) -> Any:
-        """Return the covariance at cosines u."""
-        ...
+_ORDER = 512  # of the quadrature of Schoenberg coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +68,10 @@ def read_noise(noise: Any, epsilon: float, count: int, dim: int, steps: Steps, o
         If its shape or dimension does not fit, or it is no noise.
     """
     own = [np.sqrt(2.0 * epsilon) * np.eye(dim)] if epsilon > 0.0 else []
-    if noise is not None and not isinstance(noise, CommonField):
+    if noise is not None and not isinstance(noise, CommonNoise):
         own.insert(0, _factor(noise, dim))
     factor = np.ascontiguousarray(np.concatenate(own, axis=1)) if own else None
-    if not isinstance(noise, CommonField):
+    if not isinstance(noise, CommonNoise):
         return Noise(factor=factor)
     if noise.dim != dim:
         raise InputError(
@@ -114,47 +104,86 @@ def _factor(noise: Any, dim: int) -> Array:
 
 # --------------------------------------------------------------------------------- draws of the common field
 
+#: What compiled steps take of a field, and what it leaves out of κ(1).
+Settings = tuple[dict[str, Any], float]
 
-def _covariance(noise: CommonField, count: int, steps: Steps) -> tuple[dict[str, Any], float]:
+
+def _covariance(noise: CommonNoise, count: int, steps: Steps) -> Settings:
+    """The field at the tokens, by a factor of their covariance."""
     tiny = _MERGED * count * float(np.finfo(np.float64).eps) * float(noise.kappa(1.0))
-    return {"kappa": kappa_table(noise.kappa), "tiny": tiny}, 0.0
+    return {"kappa": _table(noise), "tiny": tiny}, 0.0
 
 
-def kappa_table(kappa: Callable[[Any], Any]) -> Array:
-    r"""Return coefficients (TERMS, PIECES) of polynomials that agree with κ, in :math:`s = \sqrt{1 - |u|}`.
+@lru_cache(maxsize=16)
+def _table(noise: CommonNoise) -> Array:
+    r"""Return κ as polynomials in :math:`s = \sqrt{1 - |u|}`, (TERMS, PIECES): those of u ≥ 0 first.
 
     κ of a layer has singularities like :math:`(1 \mp u)^{k+1/2}` at the ends at most, and is analytic in s on
     either side of u = 0; interpolation at Chebyshev's nodes of every piece therefore converges geometrically.
-
-    Raises
-    ------
-    InputError
-        If it does not agree with κ between the nodes.
     """
     paths = paths_module()
-    half, terms = paths.PIECES // 2, paths.TERMS
     nodes = np.cos((np.arange(_NODES) + 0.5) * np.pi / _NODES)
     trials = np.linspace(-1.0, 1.0, _TRIALS)
-    table, worst = np.empty((terms, paths.PIECES)), 0.0
+    table, worst = np.empty((paths.TERMS, paths.PIECES)), 0.0
     for piece in range(paths.PIECES):
-        sign = 1.0 if piece < half else -1.0
-
-        def cosines(x: Array, piece: int = piece, sign: float = sign) -> Array:
-            s = (0.5 * x + piece % half + 0.5) / paths.PER_WIDTH
-            return np.asarray(sign * (1.0 - s * s))
-
-        fitted = np.polynomial.chebyshev.chebfit(nodes, np.asarray(kappa(cosines(nodes))), terms - 1)
-        table[:, piece] = np.polynomial.chebyshev.cheb2poly(fitted) * 2.0 ** np.arange(terms)
+        side, place = divmod(piece, paths.PIECES // 2)
+        fitted = np.polynomial.chebyshev.chebfit(
+            nodes, noise.kappa(_cosines(nodes, side, place)), paths.TERMS - 1
+        )
+        table[:, piece] = np.polynomial.chebyshev.cheb2poly(fitted) * 2.0 ** np.arange(paths.TERMS)
         found = np.polynomial.polynomial.polyval(0.5 * trials, table[:, piece])
-        worst = max(worst, float(np.abs(found - np.asarray(kappa(cosines(trials)))).max()))
-    if not worst <= _EXACT * float(kappa(1.0)):
+        worst = max(worst, float(np.abs(found - noise.kappa(_cosines(trials, side, place))).max()))
+    if not worst <= _EXACT * float(noise.kappa(1.0)):
         raise InputError(
-            f"polynomials miss κ of the noise by {worst:.1e}, it is not smooth between -1 and 1; "
+            f"polynomials miss κ of the noise by {worst:.1e}, it is not smooth enough between -1 and 1; "
             "use draw = 'features'"
         )
     return table
 
 
-_SETTINGS: dict[str, Callable[[CommonField, int, Steps], tuple[dict[str, Any], float]]] = {
+def _cosines(x: Array, side: int, place: int) -> Array:
+    """Return the cosines at places x of [-1, 1] in a piece."""
+    s = (0.5 * x + place + 0.5) / paths_module().PER_WIDTH
+    return np.asarray((1.0 - s * s) * (1 - 2 * side))
+
+
+def _features(noise: CommonNoise, count: int, steps: Steps) -> Settings:
+    r"""One layer :math:`m^{-1/2}W\phi(d^{-1/2}Uy + b_U) + b_W`, whose covariance is κ for every m."""
+    codes, numbers = instructions([noise.statement.phi], "activation")
+    layer = (noise.dim**-0.5, float(noise.sigma_u), float(noise.sigma_w))
+    return {"features": steps.features, "program": (codes, numbers), "layer": layer}, 0.0
+
+
+def _harmonics(noise: CommonNoise, count: int, steps: Steps) -> Settings:
+    r"""Spherical harmonics up to a degree, with the coefficients :math:`\kappa(u) = \sum_k a_kP_k(u)`."""
+    if noise.dim not in (2, 3):
+        raise InputError(
+            f"draw = 'harmonics' is for the circle and S² (d = 2, 3), got d = {noise.dim}; use 'features'"
+        )
+    coefficients = schoenberg(noise.kappa, noise.dim, steps.degree)
+    left = max(0.0, 1.0 - float(coefficients.sum()) / float(noise.kappa(1.0)))
+    return {"features": steps.degree, "amplitudes": np.sqrt(coefficients)}, left
+
+
+def schoenberg(kappa: Callable[[Any], Any], dim: int, degree: int) -> Array:
+    r"""Return a_0, …, a_K of :math:`\kappa(u) = \sum_k a_kP_k(u)`, P_k(1) = 1, by Gaussian quadrature.
+
+    P_k are Chebyshev's polynomials for d = 2 and Legendre's for d = 3.
+    """
+    if dim == 2:
+        angles = (np.arange(_ORDER) + 0.5) * np.pi / _ORDER
+        values = np.cos(np.outer(np.arange(degree + 1), angles))
+        weights, norms = np.full(_ORDER, 1.0 / _ORDER), np.where(np.arange(degree + 1) == 0, 1.0, 2.0)
+        nodes = np.cos(angles)
+    else:
+        nodes, weights = np.polynomial.legendre.leggauss(_ORDER)
+        values = np.polynomial.legendre.legvander(nodes, degree).T
+        norms = np.arange(degree + 1) + 0.5
+    return np.asarray(np.maximum(norms * (values @ (weights * np.asarray(kappa(nodes)))), 0.0))
+
+
+_SETTINGS: dict[str, Callable[[CommonNoise, int, Steps], Settings]] = {
     "covariance": _covariance,
+    "features": _features,
+    "harmonics": _harmonics,
 }

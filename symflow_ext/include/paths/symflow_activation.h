@@ -25,10 +25,7 @@ enum {
     SYMFLOW_ACTIVATION_STEP = 19
 };
 
-enum {
-    SYMFLOW_ACTIVATION_DEPTH = 16, /* values that the stack may hold */
-    SYMFLOW_ACTIVATION_BLOCK = 32  /* registers that an instruction runs over */
-};
+enum { SYMFLOW_ACTIVATION_BLOCK = 32 /* registers that an instruction runs over */ };
 
 /* Normal numbers that one realisation of the field needs: U, W, b_U, b_W of a layer, or coefficients by degree. */
 static ptrdiff_t symflow_realisation_size(const symflow_paths *p)

@@ -1,6 +1,6 @@
 /* One realisation of the common field, evaluated at every token; included by symflow_paths_body.h. */
 
-/* x[0 .. count - 1] = the activation of the numbers there; `stack` has DEPTH blocks. */
+/* x[0 .. count - 1] = the activation of the numbers there; `stack` has a block per instruction. */
 SYMFLOW_TARGET static void OWN(activate)(const symflow_paths *p, ptrdiff_t count, real *x, real *stack)
 {
     real *top = stack - SYMFLOW_ACTIVATION_BLOCK; /* the block that was written last */

@@ -44,7 +44,7 @@ SYMFLOW_TARGET static OWN(layout) OWN(arrays)(const symflow_paths *p, double *me
     TAKE(normals, drawn);
     TAKE(panels, panels + n);
     TAKE(realisation, symflow_realisation_size(p));
-    TAKE(values, SYMFLOW_ACTIVATION_BLOCK * (1 + SYMFLOW_ACTIVATION_DEPTH));
+    TAKE(values, SYMFLOW_ACTIVATION_BLOCK * (1 + p->program));
 #undef TAKE
     a.size = at - (real *)memory;
     return a;
@@ -315,12 +315,15 @@ SYMFLOW_TARGET static int OWN(increments)(const symflow_paths *p, symflow_paths_
     return SYMFLOW_OK;
 }
 
-/* out = (x + move) / |x + move|. */
-SYMFLOW_TARGET static void OWN(retract)(ptrdiff_t d, const real *x, const real *move, real *out)
+/* out = (x + q move) / |x + q move|; q = 1 + share |move|^2. A tangent vector v with the share 1/3, whose length grows
+ * by the tangent's series, arrives where the great circle is after the length |v|, up to |v|^5. */
+SYMFLOW_TARGET static void OWN(retract)(ptrdiff_t d, double share, const real *x, const real *move, real *out)
 {
-    real square = symflow_splat(0.0);
+    real square = symflow_splat(0.0), q = symflow_splat(0.0);
+    for (ptrdiff_t c = 0; c < d; ++c) q = symflow_fma(move[c], move[c], q);
+    q = symflow_fma(symflow_splat(share), q, symflow_splat(1.0));
     for (ptrdiff_t c = 0; c < d; ++c) {
-        out[c] = x[c] + move[c];
+        out[c] = symflow_fma(q, move[c], x[c]);
         square = symflow_fma(out[c], out[c], square);
     }
     const real shrink = 1.0 / symflow_sqrt(square);
@@ -344,9 +347,10 @@ SYMFLOW_TARGET static void OWN(project)(const symflow_paths *p, const OWN(layout
 
 SYMFLOW_TARGET static void OWN(move)(const symflow_paths *p, const real *x, const real *move, real *out)
 {
+    const double share = p->scheme == SYMFLOW_PATHS_EULER ? 1.0 / 3.0 : 0.0;
     for (ptrdiff_t i = 0; i < p->n * p->d; i += p->d) {
         if (p->sphere)
-            OWN(retract)(p->d, x + i, move + i, out + i);
+            OWN(retract)(p->d, share, x + i, move + i, out + i);
         else
             for (ptrdiff_t c = 0; c < p->d; ++c) out[i + c] = x[i + c] + move[i + c];
     }
@@ -421,13 +425,13 @@ SYMFLOW_TARGET static int OWN(normals)(ptrdiff_t count, const unsigned long long
     symflow_word lanes;
     for (int lane = 0; lane < SYMFLOW_LANES; ++lane) lanes[lane] = path[lane];
     for (ptrdiff_t at = 0; at < count; at += 4) {
-        symflow_word c[4];
+        symflow_word c[1][4];
         real four[4];
-        SYMFLOW_OWN(symflow_block)(at / 4, lanes, step, tag, key, c);
-        SYMFLOW_OWN(symflow_normal_pair)(c[0], c[1], four);
-        SYMFLOW_OWN(symflow_normal_pair)(c[2], c[3], four + 2);
+        SYMFLOW_OWN(symflow_blocks)(1, at / 4, lanes, step, tag, key, c);
+        SYMFLOW_OWN(symflow_normal_pair)(c[0][0], c[0][1], four);
+        SYMFLOW_OWN(symflow_normal_pair)(c[0][2], c[0][3], four + 2);
         for (ptrdiff_t k = 0; k < 4; ++k)
-            memcpy(out + (at + k) * SYMFLOW_LANES, raw ? (const void *)&c[k] : (const void *)&four[k], sizeof(real));
+            memcpy(out + (at + k) * SYMFLOW_LANES, raw ? (const void *)&c[0][k] : (const void *)&four[k], sizeof(real));
     }
     return SYMFLOW_OK;
 }

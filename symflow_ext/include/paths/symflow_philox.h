@@ -38,19 +38,21 @@ SYMFLOW_INLINE symflow_word SYMFLOW_OWN(symflow_product)(unsigned long long m, s
     return (middle << 32) | (ll & 0xffffffffULL);
 }
 
-/* Replace counters c[0 .. 3] by the words of their block. */
-SYMFLOW_INLINE void SYMFLOW_OWN(symflow_philox)(symflow_word *c, const unsigned long long *key)
+/* Replace counters by the words of their blocks; several blocks at once keep the pipelines busy. */
+SYMFLOW_INLINE void SYMFLOW_OWN(symflow_philox)(int blocks, symflow_word (*c)[4], const unsigned long long *key)
 {
     unsigned long long k0 = key[0], k1 = key[1];
-    EACH(round, 10)
-    {
-        const symflow_word low0 = SYMFLOW_OWN(symflow_product)(0xD2E7470EE14C6C93ULL, &c[0]);
-        const symflow_word low1 = SYMFLOW_OWN(symflow_product)(0xCA5A826395121157ULL, &c[2]);
-        const symflow_word high0 = c[0];
-        c[0] = c[2] ^ c[1] ^ k0;
-        c[2] = high0 ^ c[3] ^ k1;
-        c[1] = low1;
-        c[3] = low0;
+    for (int round = 0; round < 10; ++round) {
+        EACH(b, blocks)
+        {
+            const symflow_word low0 = SYMFLOW_OWN(symflow_product)(0xD2E7470EE14C6C93ULL, &c[b][0]);
+            const symflow_word low1 = SYMFLOW_OWN(symflow_product)(0xCA5A826395121157ULL, &c[b][2]);
+            const symflow_word high0 = c[b][0];
+            c[b][0] = c[b][2] ^ c[b][1] ^ k0;
+            c[b][2] = high0 ^ c[b][3] ^ k1;
+            c[b][1] = low1;
+            c[b][3] = low0;
+        }
         k0 += 0x9E3779B97F4A7C15ULL;
         k1 += 0xBB67AE8584CAA73BULL;
     }
@@ -97,15 +99,19 @@ SYMFLOW_INLINE void SYMFLOW_OWN(symflow_normal_pair)(symflow_word first, symflow
     out[1] = radius * y;
 }
 
-/* The words of block b of the stream (step, path of the lane, tag). */
-SYMFLOW_INLINE void SYMFLOW_OWN(symflow_block)(ptrdiff_t b, symflow_word path, unsigned long long step,
-                                               unsigned long long tag, const unsigned long long *key, symflow_word *c)
+/* The words of blocks first, first + 1, ... of the stream (step, path of the lane, tag). */
+SYMFLOW_INLINE void SYMFLOW_OWN(symflow_blocks)(int blocks, ptrdiff_t first, symflow_word path, unsigned long long step,
+                                                unsigned long long tag, const unsigned long long *key,
+                                                symflow_word (*c)[4])
 {
-    c[0] = (symflow_word){0} + (unsigned long long)(b + 1);
-    c[1] = (symflow_word){0} + step;
-    c[2] = path;
-    c[3] = (symflow_word){0} + tag;
-    SYMFLOW_OWN(symflow_philox)(c, key);
+    EACH(b, blocks)
+    {
+        c[b][0] = (symflow_word){0} + (unsigned long long)(first + b + 1);
+        c[b][1] = (symflow_word){0} + step;
+        c[b][2] = path;
+        c[b][3] = (symflow_word){0} + tag;
+    }
+    SYMFLOW_OWN(symflow_philox)(blocks, c, key);
 }
 
 /* out[0 .. count - 1] = standard normal numbers of a stream; of `substeps` > 1 streams, one after the other in time,
@@ -114,18 +120,20 @@ SYMFLOW_TARGET static void SYMFLOW_OWN(symflow_normals)(ptrdiff_t count, symflow
                                                         ptrdiff_t substeps, unsigned long long tag,
                                                         const unsigned long long *key, symflow_real *out)
 {
+    enum { BLOCKS = SYMFLOW_ISA == 512 ? 4 : 2 };
     const double share = 1.0 / sqrt((double)substeps);
-    for (ptrdiff_t at = 0; at < count; at += 4) {
-        symflow_word c[4];
-        symflow_real four[4], sum[4] = {{0}, {0}, {0}, {0}};
+    for (ptrdiff_t at = 0; at < count; at += 4 * BLOCKS) {
+        symflow_word c[BLOCKS][4];
+        symflow_real drawn[4 * BLOCKS], sum[4 * BLOCKS];
+        EACH(k, 4 * BLOCKS) sum[k] = symflow_splat(0.0);
         for (ptrdiff_t s = 0; s < substeps; ++s) {
-            SYMFLOW_OWN(symflow_block)(at / 4, path, step * (unsigned long long)substeps + (unsigned long long)s, tag,
-                                       key, c);
-            SYMFLOW_OWN(symflow_normal_pair)(c[0], c[1], four);
-            SYMFLOW_OWN(symflow_normal_pair)(c[2], c[3], four + 2);
-            EACH(k, 4) sum[k] += four[k];
+            SYMFLOW_OWN(symflow_blocks)(BLOCKS, at / 4, path, step * (unsigned long long)substeps + (unsigned long long)s,
+                                        tag, key, c);
+            EACH(k, 2 * BLOCKS)
+            SYMFLOW_OWN(symflow_normal_pair)(c[k / 2][k % 2 * 2], c[k / 2][k % 2 * 2 + 1], drawn + 2 * k);
+            EACH(k, 4 * BLOCKS) sum[k] += drawn[k];
         }
-        for (ptrdiff_t k = 0; k < 4 && at + k < count; ++k) out[at + k] = share * sum[k];
+        for (ptrdiff_t k = 0; k < 4 * BLOCKS && at + k < count; ++k) out[at + k] = share * sum[k];
     }
 }
 #undef EACH
