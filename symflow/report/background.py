@@ -1,4 +1,4 @@
-"""Verification in a process of its own, while the sections of a report are written."""
+"""Work in processes of its own, while the sections of a report are written."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from symflow.errors import SymflowError
 from symflow.models.attention.model import AttentionModel
-from symflow.verify import Table
+from symflow.verify import Table, verify
 
 _CHILD = """
 import pickle, sys
-from symflow.verify import verify
 
-table = verify(*pickle.load(sys.stdin.buffer))
+function, arguments = pickle.load(sys.stdin.buffer)
+found = function(*arguments)
 with open(sys.argv[1], "wb") as file:
-    pickle.dump(table, file)
+    pickle.dump(found, file)
 """
 
 
-@contextmanager
 def verifying(
     model: AttentionModel | None = None, given: Iterable[str] | None = None
-) -> Iterator[Callable[[], Table]]:
+) -> AbstractContextManager[Callable[[], Table]]:
     """Start :func:`symflow.verify.verify` and yield a function that waits for its table.
 
     Parameters
@@ -40,9 +40,28 @@ def verifying(
     SymflowError
         From the function, if the process fails; the message holds its output.
     """
+    return beside("the verification", verify, model, None if given is None else frozenset(given))
+
+
+@contextmanager
+def beside(what: str, function: Callable[..., Any], *arguments: Any) -> Iterator[Callable[[], Any]]:
+    """Start ``function(*arguments)`` in another process and yield a function that waits for its result.
+
+    Parameters
+    ----------
+    what : str
+        For the message of an error.
+    function : callable
+        Of a module; arguments and result must pickle.
+
+    Raises
+    ------
+    SymflowError
+        From the function, if the process fails; the message holds its output.
+    """
     path = os.pathsep.join(p or os.getcwd() for p in sys.path)
     with tempfile.TemporaryDirectory(prefix="symflow-") as folder:
-        answer = os.path.join(folder, "table")
+        answer = os.path.join(folder, "answer")
         # -P: the package that runs here, not a source tree that happens to lie in the working directory.
         child = subprocess.Popen(
             [sys.executable, "-P", "-c", _CHILD, answer],
@@ -52,16 +71,15 @@ def verifying(
             stderr=subprocess.PIPE,
         )
 
-        def wait() -> Table:
+        def wait() -> Any:
             _, said = child.communicate()
             if child.returncode:
-                raise SymflowError(f"the verification failed:\n{said.decode('utf-8', 'replace').strip()}")
+                raise SymflowError(f"{what} failed:\n{said.decode('utf-8', 'replace').strip()}")
             with open(answer, "rb") as file:
-                table: Table = pickle.load(file)
-            return table
+                return pickle.load(file)
 
         try:
-            _ask(child, (model, None if given is None else frozenset(given)))
+            _ask(child, what, (function, arguments))
             yield wait
         finally:
             child.kill()
@@ -70,12 +88,10 @@ def verifying(
                 child.stderr.close()
 
 
-def _ask(
-    child: subprocess.Popen[bytes], question: tuple[AttentionModel | None, frozenset[str] | None]
-) -> None:
-    """Send what is to be verified; less than a pipe holds, so this does not wait."""
+def _ask(child: subprocess.Popen[bytes], what: str, question: tuple[Callable[..., Any], Any]) -> None:
+    """Send what is to be done; less than a pipe holds, so this does not wait."""
     if child.stdin is None:
-        raise SymflowError("the verification has no input")
+        raise SymflowError(f"{what} has no input")
     with child.stdin as pipe:
         pickle.dump(question, pipe)
     child.stdin = None

@@ -16,9 +16,10 @@ from typing import Any
 import symflow
 from symflow.errors import InputError
 from symflow.integrate.gaussian import Gaussian
-from symflow.report.background import verifying
+from symflow.report.background import beside, verifying
 from symflow.report.blocks import Outcome, Report
 from symflow.report.claims_section import claims_section
+from symflow.report.energies.outcome import energies_outcome
 from symflow.report.model_section import model_section
 from symflow.report.render import render_html, render_latex
 from symflow.report.spec_section import spec_sections
@@ -110,12 +111,20 @@ def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:
     asked = (None, None) if spec is None else (spec.model, frozenset(spec.parameters))
     with verifying(*asked) as table:
         if spec is None:
-            outcomes = {subject.anchor: model_section(subject, folder, say) for subject in subjects()}
-            outcomes |= _on_tokens(folder, say)
+            outcomes = _of_models(folder, say)
         else:
             outcomes = {part.section.anchor: part for part in spec_sections(spec, folder, say)}
         say("verification")
         return _assemble(spec, outcomes, table())
+
+
+def _of_models(folder: Path, say: Progress) -> dict[str, Outcome]:
+    """Return every section on models, tokens and energies; energies have a process of their own."""
+    with beside("the section on energies", energies_outcome, folder) as energies:
+        outcomes = {subject.anchor: model_section(subject, folder, say) for subject in subjects()}
+        outcomes |= _on_tokens(folder, say)
+        say("energies")
+        return outcomes | {"energies": energies()}
 
 
 def _on_tokens(folder: Path, say: Progress) -> dict[str, Outcome]:
@@ -135,9 +144,9 @@ _LEAD = (
     "For each attention mechanism: the equations of mean and covariance derived from its definition, or the "
     "proof that there are none; a certified verdict; runs beside the theorems that predict their long time; "
     "the system of n tokens on Euclidean space and on the sphere, and how far two solutions can separate. "
-    "Then tokens that cluster, their mean field, sums without pairs, every claim, and the "
-    "verification of the "
-    "compiled simulators against independent witnesses."
+    "Then tokens that cluster, their mean field, sums without pairs, the energies that attention follows "
+    "with their landscapes, every claim, and the verification of the compiled simulators against independent "
+    "witnesses."
 )
 
 
@@ -184,7 +193,8 @@ def _title(spec: Spec | None) -> str:
 def _of_all(summaries: dict[str, Any]) -> dict[str, Any]:
     """Tell models from what compares them: only the former say whether they are closed."""
     models = {name: part for name, part in summaries.items() if "closed" in part}
-    return {"models": models, "tokens": {n: part for n, part in summaries.items() if n not in models}}
+    others = {name: part for name, part in summaries.items() if name not in models}
+    return {"models": models, "energies": others.pop("energies"), "tokens": others}
 
 
 def _require_replaceable(target: Path) -> None:
