@@ -24,8 +24,8 @@ PAPER = OPTIONS.size == "paper"
 # --------------------------------
 # Two independent clouds of N uniform tokens see one noise. The theorem bounds the mean of the squared
 # distance of a cloud to its limit given the noise by :math:`CN^{-1/2}` for d < 4, with a factor log N for
-# d = 4, and :math:`CN^{-2/d}` beyond. That of two clouds is at most four times as large. Steeper slopes are no
-# contradiction: the sphere has dimension d − 1.
+# d = 4, and :math:`CN^{-2/d}` beyond. That of two clouds is at most four times as large. Steeper slopes are
+# no contradiction: the sphere has dimension d − 1.
 
 COUNTS = 2 ** np.arange(4, 10 if PAPER else 8)
 PATHS = 400 if PAPER else 64
