@@ -82,7 +82,7 @@ def layer_of(noise: Any) -> tuple[NoiseStatement, str]:
         return noise, noise.name
     stated = getattr(noise, "statement", None)
     if isinstance(stated, NoiseStatement):
-        return stated, stated.name
+        return stated, getattr(getattr(noise, "activation", None), "title", stated.name)
     if not isinstance(noise, (str, Activation, Expr)):
         raise InputError(
             f"noise = {noise!r}: give a random layer, the name of an activation or an expression"

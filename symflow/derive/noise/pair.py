@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Symbol, cancel, collect, factor
+from sympy import Expr, Symbol, cancel, collect, diff, factor
 
 from symflow.algebra.latex import latex
 from symflow.derive.derivation import Argument
@@ -83,14 +83,16 @@ class PairGenerator(Argument):
         Parameters
         ----------
         expr : Expr
-            In κ(u), κ(1) and κ'(1).
+            In κ(u), κ'(u), κ(1) and κ'(1).
         covariance : Expr
             κ as a function of the symbol u.
         at_one, slope_at_one : Expr or number
             κ(1) and κ'(1).
         """
         given = {kappa(1): at_one, kappa_slope(1): slope_at_one}
-        return expr.subs(given).replace(kappa, lambda point: covariance.subs(COSINE, point))
+        slope = diff(covariance, COSINE)
+        inside = expr.subs(given).replace(kappa_slope, lambda point: slope.subs(COSINE, point))
+        return inside.replace(kappa, lambda point: covariance.subs(COSINE, point))
 
     def __repr__(self) -> str:
         return f"PairGenerator(G0 = {self.drift}, G1 = {self.diffusion})"
