@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symflow.checking import Array, real_array
-from symflow.codegen.arrays import listed
-from symflow.energies.energy import Energy
-from symflow.energies.sums import largest_square, log_mean, scaled_sums
+from symflow.checking import Array
+from symflow.energies.scored import ScoredEnergy
+from symflow.energies.sums import log_mean, scaled_sums
 from symflow.errors import InputError
 
 if TYPE_CHECKING:
     from symflow.models.energies.model import EnergyModel
 
 
-class Exponential(Energy):
+class Exponential(ScoredEnergy):
     r"""Exponential of the attention score.
 
     .. math:: F(\mu) = \tfrac12\iint e^{\langle Qx, Ky\rangle}\,d\mu(x)\,d\mu(y)
@@ -47,10 +45,6 @@ class Exponential(Energy):
 
     describe = "half the mean of exp(⟨Qx, Ky⟩) over ordered pairs of tokens"
 
-    def __init__(self, Q: Any, K: Any) -> None:
-        self._given = {"Q": listed(Q, "Q"), "K": listed(K, "K")}
-        self.Q, self.K = score_matrices(self._given)
-
     @property
     def model(self) -> EnergyModel:
         """The definition, of :mod:`symflow.models.energies`."""
@@ -76,32 +70,9 @@ class Exponential(Energy):
         total = sum(np.exp(one - log)[:, None, None] * part for one, part in sums)
         return log - math.log(2.0), np.asarray(total)
 
-    def score_bound(self, x: Array) -> float:
-        """Return the norm of KᵀQ times the largest squared length of a token."""
-        return float(np.linalg.norm(self.K.T @ self.Q, 2)) * largest_square(x)
-
     def _times(self, x: Array, matrix: Array, name: str) -> Array:
         if matrix.shape[1] != x.shape[2]:
             raise InputError(
                 f"{name} has {matrix.shape[1]} columns, the tokens have {x.shape[2]} coordinates"
             )
         return np.asarray(x @ matrix.T)
-
-    def __repr__(self) -> str:
-        return f"Exponential(Q={self.Q.tolist()}, K={self.K.tolist()})"
-
-
-def score_matrices(given: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Return Q and K as arrays.
-
-    Raises
-    ------
-    InputError
-        If they are no matrices of one shape.
-    """
-    queries, keys = (real_array(given[name], name) for name in ("Q", "K"))
-    if queries.ndim != 2 or queries.shape != keys.shape:
-        raise InputError(
-            f"Q of shape {queries.shape} and K of shape {keys.shape} must be matrices of one shape"
-        )
-    return queries, keys

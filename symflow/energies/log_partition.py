@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from symflow.checking import Array
-from symflow.codegen.arrays import listed
-from symflow.energies.exponential import score_matrices
-from symflow.energies.sums import largest_square
+from symflow.energies.scored import ScoredEnergy
 from symflow.energies.symbolic import SymbolicEnergy
 
 if TYPE_CHECKING:
     from symflow.models.energies.model import EnergyModel
 
 
-class LogPartition(SymbolicEnergy):
+class LogPartition(ScoredEnergy, SymbolicEnergy):
     r"""Mean logarithm of the normaliser of softmax attention.
 
     .. math:: F(\mu) = \int\log\int e^{\langle Qx, Ky\rangle}\,d\mu(y)\,d\mu(x)
@@ -45,10 +40,6 @@ class LogPartition(SymbolicEnergy):
 
     describe = "the mean of log ∫ exp(⟨Qx, Ky⟩) dμ(y)"
 
-    def __init__(self, Q: Any, K: Any) -> None:
-        self._given = {"Q": listed(Q, "Q"), "K": listed(K, "K")}
-        self.Q, self.K = score_matrices(self._given)
-
     @property
     def model(self) -> EnergyModel:
         """The definition, of :mod:`symflow.models.energies`."""
@@ -59,10 +50,3 @@ class LogPartition(SymbolicEnergy):
     def to_latex(self) -> str:
         """Return the definition in LaTeX."""
         return r"F(\mu) = \int\log\int e^{\langle Qx, Ky\rangle}\,d\mu(y)\,d\mu(x)"
-
-    def score_bound(self, x: Array) -> float:
-        """Return the norm of KᵀQ times the largest squared length of a token."""
-        return float(np.linalg.norm(self.K.T @ self.Q, 2)) * largest_square(x)
-
-    def __repr__(self) -> str:
-        return f"LogPartition(Q={self.Q.tolist()}, K={self.K.tolist()})"
