@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symflow import L2, MultiHead, Softmax, gaussian_closure, long_time, solve
+from symflow import L2, MultiHead, Softmax, check, gaussian_closure, long_time, solve
+from symflow.claims import claims
 from symflow.spec import load_spec
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -176,3 +177,23 @@ def test_softmax_only_changes_its_clock(name: str) -> None:
     slow = solve(spec.model, spec.initial, spec.parameters, (0, np.sqrt(2) * end))
     fast = solve(other.model, other.initial, other.parameters, (0, end))
     np.testing.assert_allclose(slow.cov[-1], fast.cov[-1], rtol=1e-7)
+
+
+# ---- energies
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "status"),
+    [
+        ("convexity", "convex", "proved"),
+        ("convexity", "not-convex", "refuted"),
+        ("saddle", "saddle", "proved"),
+    ],
+)
+def test_the_verdict_on_an_energy_is_the_one_of_the_comment(claim: str, name: str, status: str) -> None:
+    entry = claims()[claim]
+    assert entry.from_text is not None
+    verdict = check(claim, *entry.from_text(str(FOLDER / "energies" / f"{name}.toml")))
+    assert verdict.status == status
+    assert verdict.replay()
+    assert "symflow replay" in verdict.to_latex()
