@@ -236,7 +236,6 @@ cdef class Worker:
     cdef symflow_paths_group _group
     cdef void *_memory
     cdef bint _busy, _started
-    cdef readonly long long evaluations
 
     def __init__(self, Paths paths, Bound call=None):
         cdef int width = LANES

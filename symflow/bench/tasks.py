@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from symflow.bench import circle, gaussian, trajectory, velocity
+from symflow.bench import circle, gaussian, noise, trajectory, velocity
 from symflow.bench.contest import Contest
 
 TASKS: dict[str, Callable[[str], Iterator[Contest]]] = {
     "T1": velocity.contests,
     "T2": trajectory.contests,
     "T3": gaussian.contests,
+    "T4": noise.contests,
     "T7": circle.contests,
 }
 SIZES = ("small", "full")

@@ -17,8 +17,8 @@ from symflow.bench.velocity import definition, needs, sphere
 from symflow.bench.worker import Runs
 from symflow.errors import InputError
 
-#: Of a right-hand side rounding, of a run a hundred times its tolerance.
-ALLOWED = {"T1": 1e-14, "T2": 1e-6, "T3": 1e-7, "T7": 1e-12}
+#: Of a right-hand side rounding, of a run a hundred times its tolerance, of few paths four standard errors.
+ALLOWED = {"T1": 1e-14, "T2": 1e-6, "T3": 1e-7, "T4": 0.3, "T7": 1e-12}
 
 LIMITS = Limits(speed=1e9, exponential=1e-9, products=1e9, bandwidth=1e9)
 

@@ -1,4 +1,8 @@
-"""Tokens with noise: laws that are known, orders of convergence, streams, and what is refused."""
+"""Tokens with noise: laws that are known, orders of convergence, streams, and what is refused.
+
+Public reports: M093 (Brownian motion on the sphere), N066 (no way back in time), R101 (seeds), R103 (Itô and
+Stratonovich), R104 (shapes of noise), R106 (no noise, linear drift), U114 (Ctrl-C).
+"""
 
 from __future__ import annotations
 

@@ -27,12 +27,4 @@ enum {
 
 enum { SYMFLOW_ACTIVATION_BLOCK = 32 /* registers that an instruction runs over */ };
 
-/* Normal numbers that one realisation of the field needs: U, W, b_U, b_W of a layer, or coefficients by degree. */
-static ptrdiff_t symflow_realisation_size(const symflow_paths *p)
-{
-    if (p->draw == SYMFLOW_DRAW_FEATURES) return p->features * (2 * p->d + 1) + p->d;
-    if (p->draw != SYMFLOW_DRAW_HARMONICS) return 0;
-    return p->d * (p->d == 2 ? 2 * p->features + 1 : (p->features + 1) * (p->features + 1));
-}
-
 #endif

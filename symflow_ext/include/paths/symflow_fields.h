@@ -1,54 +1,5 @@
 /* One realisation of the common field, evaluated at every token; included by symflow_paths_body.h. */
-
-/* x[0 .. count - 1] = the activation of the numbers there; `stack` has a block per instruction. */
-SYMFLOW_TARGET static void OWN(activate)(const symflow_paths *p, ptrdiff_t count, real *x, real *stack)
-{
-    real *top = stack - SYMFLOW_ACTIVATION_BLOCK; /* the block that was written last */
-#define ALL for (ptrdiff_t i = 0; i < count; ++i)
-#define PUSH(value) top += SYMFLOW_ACTIVATION_BLOCK; ALL top[i] = (value)
-#define FOLD(value)                                                                                                    \
-    {                                                                                                                  \
-        real *a = top - SYMFLOW_ACTIVATION_BLOCK, *b = top;                                                            \
-        ALL a[i] = (value);                                                                                            \
-        top = a;                                                                                                       \
-    }
-    for (ptrdiff_t k = 0; k < p->program; ++k) {
-        const real number = symflow_splat(p->numbers[k]), none = symflow_splat(0.0);
-        switch ((int)p->codes[k]) {
-            case SYMFLOW_ACTIVATION_CONST: PUSH(number); break;
-            case SYMFLOW_ACTIVATION_INPUT: PUSH(x[i]); break;
-            case SYMFLOW_ACTIVATION_ADD: FOLD(a[i] + b[i]) break;
-            case SYMFLOW_ACTIVATION_MULTIPLY: FOLD(a[i] * b[i]) break;
-            case SYMFLOW_ACTIVATION_POW: FOLD(symflow_pow(a[i], b[i])) break;
-            case SYMFLOW_ACTIVATION_MAX: FOLD(symflow_max(a[i], b[i])) break;
-            case SYMFLOW_ACTIVATION_MIN: FOLD(symflow_min(a[i], b[i])) break;
-            case SYMFLOW_ACTIVATION_POWER:
-                if (p->numbers[k] == 2.0) ALL top[i] *= top[i];
-                else if (p->numbers[k] == -1.0) ALL top[i] = 1.0 / top[i];
-                else ALL top[i] = symflow_pow(top[i], number);
-                break;
-            case SYMFLOW_ACTIVATION_EXP: ALL top[i] = symflow_exp(top[i]); break;
-            case SYMFLOW_ACTIVATION_LOG: ALL top[i] = symflow_log(top[i]); break;
-            case SYMFLOW_ACTIVATION_SQRT: ALL top[i] = symflow_sqrt(top[i]); break;
-            case SYMFLOW_ACTIVATION_SIN: ALL top[i] = symflow_sin(top[i]); break;
-            case SYMFLOW_ACTIVATION_COS: ALL top[i] = symflow_cos(top[i]); break;
-            case SYMFLOW_ACTIVATION_TAN: ALL top[i] = symflow_sin(top[i]) / symflow_cos(top[i]); break;
-            case SYMFLOW_ACTIVATION_SINH: ALL top[i] = 0.5 * (symflow_exp(top[i]) - symflow_exp(-top[i])); break;
-            case SYMFLOW_ACTIVATION_COSH: ALL top[i] = 0.5 * (symflow_exp(top[i]) + symflow_exp(-top[i])); break;
-            case SYMFLOW_ACTIVATION_TANH: ALL top[i] = symflow_tanh(top[i]); break;
-            case SYMFLOW_ACTIVATION_ERF: ALL top[i] = symflow_erf(top[i]); break;
-            case SYMFLOW_ACTIVATION_ABS: ALL top[i] = symflow_abs(top[i]); break;
-            case SYMFLOW_ACTIVATION_STEP:
-                ALL top[i] = symflow_select(symflow_less(none, top[i]), symflow_splat(1.0),
-                                            symflow_keep(~symflow_less(top[i], none), symflow_splat(0.5)));
-                break;
-        }
-    }
-    ALL x[i] = top[i];
-#undef ALL
-#undef PUSH
-#undef FOLD
-}
+#include "paths/symflow_activate.h"
 
 /* field += root * G(x), G(y) = m^(-1/2) W phi(d^(-1/2) U y + b_U) + b_W: a layer with m hidden units. */
 SYMFLOW_TARGET static void OWN(features)(const symflow_paths *p, double root, const real *x, const real *drawn,
@@ -68,7 +19,7 @@ SYMFLOW_TARGET static void OWN(features)(const symflow_paths *p, double root, co
                 for (ptrdiff_t c = 0; c < d; ++c) sum = symflow_fma(drawn[q * d + c], token[i * d + c], sum);
                 values[i] = symflow_fma(symflow_splat(p->inner), sum, symflow_splat(p->inner_bias) * inner[q]);
             }
-            OWN(activate)(p, count, values, stack);
+            SYMFLOW_OWN(symflow_activate)(p->program, p->codes, p->numbers, count, values, stack);
             for (ptrdiff_t i = 0; i < count; ++i)
                 for (ptrdiff_t c = 0; c < d; ++c)
                     to[i * d + c] = symflow_fma(share * values[i], weights[q * d + c], to[i * d + c]);

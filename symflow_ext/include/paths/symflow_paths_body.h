@@ -178,8 +178,8 @@ SYMFLOW_INLINE void OWN(finish)(int diagonal, const real *b, real tile[TILE * TI
         if (e > c)
             EACH(r, TILE)
             if (!diagonal || r >= e)
-                tile[e * TILE + r] =
-                    symflow_fma(-tile[c * TILE + r], diagonal ? tile[c * TILE + e] : b[c * TILE + e], tile[e * TILE + r]);
+                tile[e * TILE + r] = symflow_fma(-tile[c * TILE + r], (diagonal ? tile : b)[c * TILE + e],
+                                                 tile[e * TILE + r]);
         if (diagonal) EACH(r, TILE) if (r < c) tile[c * TILE + r] = symflow_splat(0.0);
     }
 }
@@ -237,7 +237,8 @@ SYMFLOW_TARGET static void OWN(spread)(ptrdiff_t n, ptrdiff_t d, double root, co
 /* ------------------------------------------------------------------------------------------------------- a step */
 
 /* Velocities by the right-hand side of the model, path by path; a path for which it fails ends here. */
-SYMFLOW_TARGET static int OWN(call)(const symflow_paths *p, symflow_paths_group *g, double t, const real *x, real *drift)
+SYMFLOW_TARGET static int OWN(call)(const symflow_paths *p, symflow_paths_group *g, double t, const real *x,
+                                    real *drift)
 {
     const ptrdiff_t size = p->n * p->d;
     for (int lane = 0; lane < SYMFLOW_LANES; ++lane) {
@@ -304,12 +305,13 @@ SYMFLOW_TARGET static int OWN(increments)(const symflow_paths *p, symflow_paths_
         OWN(spread)(p->n, p->d, root, a->panels, a->normals, a->field);
     } else if (p->draw != SYMFLOW_DRAW_NONE) {
         if (first)
-            SYMFLOW_OWN(symflow_normals)(symflow_realisation_size(p), path, step, p->substeps, SYMFLOW_STREAM_REALISATION, p->key,
-                                         a->realisation);
+            SYMFLOW_OWN(symflow_normals)(symflow_realisation_size(p), path, step, p->substeps,
+                                         SYMFLOW_STREAM_REALISATION, p->key, a->realisation);
         OWN(realise)(p, root, x, a->realisation, a->values, a->field);
     }
     if (p->sources > 0) {
-        SYMFLOW_OWN(symflow_normals)(p->n * p->sources, path, step, p->substeps, SYMFLOW_STREAM_OWN, p->key, a->normals);
+        SYMFLOW_OWN(symflow_normals)(p->n * p->sources, path, step, p->substeps, SYMFLOW_STREAM_OWN, p->key,
+                                     a->normals);
         OWN(scatter)(p, root, a->normals, a->field);
     }
     return SYMFLOW_OK;

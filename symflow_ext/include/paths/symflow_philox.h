@@ -127,8 +127,8 @@ SYMFLOW_TARGET static void SYMFLOW_OWN(symflow_normals)(ptrdiff_t count, symflow
         symflow_real drawn[4 * BLOCKS], sum[4 * BLOCKS];
         EACH(k, 4 * BLOCKS) sum[k] = symflow_splat(0.0);
         for (ptrdiff_t s = 0; s < substeps; ++s) {
-            SYMFLOW_OWN(symflow_blocks)(BLOCKS, at / 4, path, step * (unsigned long long)substeps + (unsigned long long)s,
-                                        tag, key, c);
+            const unsigned long long fine = step * (unsigned long long)substeps + (unsigned long long)s;
+            SYMFLOW_OWN(symflow_blocks)(BLOCKS, at / 4, path, fine, tag, key, c);
             EACH(k, 2 * BLOCKS)
             SYMFLOW_OWN(symflow_normal_pair)(c[k / 2][k % 2 * 2], c[k / 2][k % 2 * 2 + 1], drawn + 2 * k);
             EACH(k, 4 * BLOCKS) sum[k] += drawn[k];
