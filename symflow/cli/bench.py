@@ -48,8 +48,8 @@ def bench(
     """Time TASKS (T1, T2, T3, T4, T7; all by default) beside peers and the limit of this machine.
 
     T1: velocity of tokens on the sphere; T2: a run of 64 tokens; T3: a run of a Gaussian law; T4: paths of
-    tokens with common noise; T7: velocity of many tokens on the circle and S². Each is timed right after symflow, round by round, in a process of its
-    own: ratios hold, times depend on the load.
+    tokens with common noise; T7: velocity of many tokens on the circle and S². Each is timed right after
+    symflow, round by round, in a process of its own: ratios hold, times depend on the load.
     """
     from symflow.errors import InputError
 
