@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from symflow.cli._energies import EnergyTarget
+    from symflow.cli._noise import NoiseTarget
     from symflow.cli._target import Target
     from symflow.derive.derivation import Argument
     from symflow.derive.steps import Checked, Step
     from symflow.models.statement import Statement
 
+_NOISE, _VARIATION = "-common", "-variation"  #: kinds of arguments beside those about models
 _SUFFIX = {"latex": "tex", "html": "html", "sympy": "py", "json": "json"}
 
 
@@ -121,29 +123,21 @@ def derive(
 
     Where Gaussians are not preserved there are none: the document then is the proof, and the exit code 2. On
     the sphere, and for a spec file with tokens, it is the system of n tokens that is derived; of an energy,
-    or of a spec file that states one and no model, the first variation.
+    or of a spec file that states one and no model, the first variation. "noise" stands for two tokens in
+    common noise, "noise:relu" (an activation, or an expression in z) for one random layer.
     """
     from symflow.cli._documents import write_document
-    from symflow.cli._energies import EnergyTarget, energy_target
-    from symflow.cli._findings import GAUSSIAN, argument_of, kind_of
-    from symflow.cli._target import resolve
-    from symflow.derive.energies import first_variation
+    from symflow.cli._findings import GAUSSIAN
     from symflow.errors import CheckFailed
 
     if fragment and form not in (None, "latex"):
         raise click.UsageError("--fragment belongs to --format latex.")
     form = form or ("latex" if fragment or out else None)
-    energy = energy_target(model)
-    target = energy or resolve(model)
-    kind = "-variation" if isinstance(target, EnergyTarget) else kind_of(target, tokens, stability)
-    if energy and (tokens or stability):
-        raise click.UsageError("--tokens and --stability belong to models of attention.")
+    target, kind = _subject(model, tokens, stability)
     if form == "sympy" and kind != GAUSSIAN:
         raise click.UsageError("--format sympy belongs to the equations of mean and covariance.")
     with progress(f"deriving {target.name}"):
-        found: Any = (
-            first_variation(target.model) if isinstance(target, EnergyTarget) else argument_of(target, kind)
-        )
+        found = _argument(target, kind)
         checked = found.checked()
     failed = next(((step, seen) for step, seen in checked if not seen.passed), None)
     if failed:
@@ -165,6 +159,33 @@ def derive(
     if path:
         click.echo(f"wrote {path}", err=True)
     return 0 if summary.get("closed", True) else _refused(summary)
+
+
+def _subject(model: str, tokens: bool, stability: bool) -> tuple[Target | EnergyTarget | NoiseTarget, str]:
+    """Return what MODEL stands for, and the kind of argument about it: the end of the name of its file."""
+    from symflow.cli._energies import energy_target
+    from symflow.cli._findings import kind_of
+    from symflow.cli._noise import noise_target
+    from symflow.cli._target import resolve
+
+    noise = noise_target(model)
+    found = noise or energy_target(model)
+    if found is not None:
+        if tokens or stability:
+            raise click.UsageError("--tokens and --stability belong to models of attention.")
+        return found, _NOISE if noise else _VARIATION
+    target = resolve(model)
+    return target, kind_of(target, tokens, stability)
+
+
+def _argument(target: Any, kind: str) -> Any:
+    """Derive what is asked of a target."""
+    from symflow.cli._findings import argument_of
+    from symflow.derive.energies import first_variation
+
+    if kind == _NOISE:
+        return target.derive()
+    return first_variation(target.model) if kind == _VARIATION else argument_of(target, kind)
 
 
 def _refused(summary: dict[str, Any]) -> int:
@@ -204,7 +225,7 @@ def _as_sympy(derivation: Any) -> str:
 
 
 def _summary(
-    target: Target | EnergyTarget, found: Any, checked: list[tuple[Step, Checked]]
+    target: Target | EnergyTarget | NoiseTarget, found: Any, checked: list[tuple[Step, Checked]]
 ) -> dict[str, Any]:
     statement = found.statement
     return {
@@ -229,12 +250,15 @@ def _summary(
 
 
 def _about(found: Any) -> dict[str, Any]:
-    """Return what is said of a model or of an energy, and what was found."""
+    """Return what is said of a model, of an energy or of noise, and what was found."""
     from symflow.cli._energies import energy_finding
     from symflow.cli._findings import finding
+    from symflow.cli._noise import noise_finding
 
     if hasattr(found, "functional"):
         return energy_finding(found)
+    if hasattr(found, "lyapunov"):
+        return noise_finding(found)
     statement = found.statement
     return {
         "score": found.model.score,
@@ -256,9 +280,12 @@ def _print_overview(out: Console, found: Any, checked: list[tuple[Step, Checked]
     from rich.markup import escape
 
     from symflow.cli._energies import print_energy
+    from symflow.cli._noise import print_noise
 
     if hasattr(found, "functional"):
         print_energy(out, found)
+    elif hasattr(found, "lyapunov"):
+        print_noise(out, found)
     else:
         _print_model(out, found)
     rows = table("step", "rule", "checked by")

@@ -91,6 +91,11 @@ def layer_of(noise: Any) -> tuple[NoiseStatement, str]:
     return found.statement(), found.title
 
 
+def covariance_of(layer: NoiseStatement, title: str) -> FieldCovariance:
+    """Return the covariance of a layer under a title of its own."""
+    return _derived(layer, title)
+
+
 def field_covariance(noise: Any) -> FieldCovariance:
     r"""Derive the covariance of the field of a random layer.
 
@@ -223,11 +228,16 @@ def _known(found: FieldCovariance, terms: Terms) -> Step:
         + " ".join(words)
         + r" The first "
         r"derivative is, once integrated again,",
-        formulas=(Formula(r"E[\phi'(Z_1)\phi'(Z_2)]", _shown(found.slope_average)),),
+        formulas=(Formula(r"E[\phi'(Z_1)\phi'(Z_2)]", typeset(_shown(found.slope_average))),),
         rule="Price's theorem, antiderivatives by matching derivatives",
         reference="",
         check=PolarQuadrature(derivative(terms), found.slope_average),
     )
+
+
+def typeset(expr: Any) -> str:
+    r"""Return an expression as LaTeX, with the arc sine written as in the text."""
+    return latex(expr).replace(r"\operatorname{asin}", r"\arcsin")
 
 
 def _shown(average: Any) -> Expr:
@@ -243,7 +253,7 @@ def _closed(found: FieldCovariance) -> Step:
         statement=r"Antiderivatives in $t = c/\varrho$ are sought in the span of $t^k$, "
         r"$t^k\sqrt{1-t^2}^{\,j}$ and $t^k\arcsin t$ by matching derivatives. The constants are "
         r"the products $E f(Z)\,E g(Z)$ at $c = 0$, by $E[Zf(Z)] = q\,E f'(Z)$. With $r = c/q$,",
-        formulas=(Formula(r"E[\phi(Z_1)\phi(Z_2)]", _shown(found.average)),),
+        formulas=(Formula(r"E[\phi(Z_1)\phi(Z_2)]", typeset(_shown(found.average))),),
         rule="Price's theorem, Stein's identity, antiderivatives by matching derivatives",
         reference="",
         check=PolarQuadrature(terms_of(found.layer.phi, found.layer.z), found.average),
@@ -255,7 +265,10 @@ def _values(found: FieldCovariance, terms: Terms) -> Step:
         kind="result",
         title="At one point",
         statement="At $u = 1$ both arguments agree, $c = q$:",
-        formulas=(Formula(r"\kappa(1)", found.at_one), Formula(r"\kappa'(1)", found.slope_at_one)),
+        formulas=(
+            Formula(r"\kappa(1)", typeset(found.at_one)),
+            Formula(r"\kappa'(1)", typeset(found.slope_at_one)),
+        ),
         rule="evaluation at $c = q$",
         reference="",
         check=AtTheEnds(terms, found.average, found.slope_average, mean(terms)),

@@ -3,13 +3,13 @@ r"""One random layer from its definition to its exponents: λ₁, λ̄, Λ(p) in
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sympy import Expr, Symbol, collect, expand, factor
 
 from symflow.derive.derivation import Argument
-from symflow.derive.noise.covariance import FieldCovariance, field_covariance, layer_of
+from symflow.derive.noise.covariance import FieldCovariance, covariance_of, layer_of, typeset
 from symflow.derive.noise.exponent_checks import ExponentsFromPowers
 from symflow.derive.noise.pair import PairGenerator, pair_generator
 from symflow.derive.noise.symbols import SIZE
@@ -77,9 +77,9 @@ def noise_derivation(noise: Any) -> NoiseDerivation:
 
 @functools.lru_cache(maxsize=32)
 def _derived(layer: NoiseStatement, title: str) -> NoiseDerivation:
-    field, pair = field_covariance(layer), pair_generator()
+    field, pair = covariance_of(layer, title), pair_generator()
     found = NoiseDerivation(field.model, field.statement, (), field, pair, None, None)
-    steps = (*field.steps, *pair.steps)
+    steps = (*field.steps, replace(pair.steps[0], kind="step"), *pair.steps[1:])
     if field.kappa is None:
         return NoiseDerivation(**{**vars(found), "steps": steps})
     exponents = [_arranged(found.insert(part), layer) for part in (pair.lyapunov, pair.dissipation)]
@@ -103,8 +103,8 @@ def _result(found: NoiseDerivation) -> Step:
         title="Exponents of this layer",
         statement=r"With $\kappa(1)$ and $\kappa'(1)$ of the layer,",
         formulas=(
-            Formula(r"\lambda_1", found.lyapunov),
-            Formula(r"\bar\lambda", found.dissipation),
+            Formula(r"\lambda_1", typeset(found.lyapunov)),
+            Formula(r"\bar\lambda", typeset(found.dissipation)),
         ),
         rule="insertion",
         reference=_SOURCE,
