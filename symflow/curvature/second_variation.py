@@ -53,7 +53,7 @@ def second_variation(
     Straight lines are meant in ℝᵈ, for energies on the sphere too; there :func:`symflow.hessian` follows
     great circles. At a Gaussian law the exponential energy and the twisted metric are finite for Σ ≺ I only
     (for A = ±I), and for d ≥ 2 the optimal velocity of a Gaussian tangent is affine for multiples of the
-    gradient |M|⁻¹∇log G alone; others are refused.
+    gradient :math:`|M|^{-1}\nabla\log G` alone; others are refused.
 
     Raises
     ------
