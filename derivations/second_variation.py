@@ -38,7 +38,8 @@ for name, argument in arguments.items():
 # %%
 # Exact numbers
 # -------------
-# V = I and A = −I, per unit speed: :math:`|x|^2 - 1` on one token, :math:`3s/(1-s^2)` on a centred Gaussian law.
+# V = I and A = −I, per unit speed: :math:`|x|^2 - 1` on one token, and :math:`3s/(1-s^2)` on a centred
+# Gaussian law.
 
 energy = Exponential([[-1]], [[1]])
 for x in (Fraction(1, 2), 2):

@@ -196,4 +196,4 @@ def test_the_verdict_on_an_energy_is_the_one_of_the_comment(claim: str, name: st
     verdict = check(claim, *entry.from_text(str(FOLDER / "energies" / f"{name}.toml")))
     assert verdict.status == status
     assert verdict.replay()
-    assert "symflow replay" in verdict.to_latex()
+    assert "replayed" in verdict.to_latex()
