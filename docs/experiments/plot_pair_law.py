@@ -20,7 +20,7 @@ from symflow.plot import Law, Points, fits, laws
 
 OPTIONS = read_options()
 PAPER = OPTIONS.size == "paper"
-PATHS = 100_000 if PAPER else 4000
+PATHS = 100_000 if PAPER else 2000
 STEP = 0.01 if PAPER else 0.05
 SIZE, START = 3, -0.3
 
@@ -72,10 +72,13 @@ for name, field in {
     "tanh, d = 3": fields["tanh"],
     "linear, d = 2": symflow.CommonNoise("linear", dim=2),
 }.items():
-    found = [pair_paths(field, u, [60.0], dt=0.1, paths=PATHS // 4, rng=2).u[:, -1] for u in starts.tolist()]
+    found = [
+        pair_paths(field, u, [60.0], dt=STEP * 2, paths=PATHS // 2, rng=seed).u[:, -1]
+        for seed, u in enumerate(starts.tolist())
+    ]
     share = np.array([(u > 0).mean() for u in found])
-    error = np.sqrt(share * (1 - share) / (PATHS // 4))
-    grid = np.linspace(-0.99, 0.99, 41)
+    error = np.sqrt(share * (1 - share) / (PATHS // 2))
+    grid = np.linspace(-0.99, 0.99, 81 if PAPER else 15)
     exact = np.array([float(field.sync_probability(u)) for u in grid.tolist()])
     groups[name] = Points(starts, share, share - error, share + error, (grid, exact))
     worst = np.abs(share - [float(field.sync_probability(u)) for u in starts.tolist()]) / error

@@ -21,6 +21,7 @@ from symflow.report.blocks import Outcome, Report
 from symflow.report.claims_section import claims_section
 from symflow.report.energies.outcome import energies_outcome
 from symflow.report.model_section import model_section
+from symflow.report.noise.outcome import noise_outcome
 from symflow.report.render import render_html, render_latex
 from symflow.report.spec_section import spec_sections
 from symflow.report.subjects import subjects
@@ -119,12 +120,17 @@ def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:
 
 
 def _of_models(folder: Path, say: Progress) -> dict[str, Outcome]:
-    """Return every section on models, tokens and energies; energies have a process of their own."""
-    with beside("the section on energies", energies_outcome, folder) as energies:
+    """Return every section; those on energies and on noise have processes of their own."""
+    with (
+        beside("the section on energies", energies_outcome, folder) as energies,
+        beside("the section on noise", noise_outcome, folder) as noise,
+    ):
         outcomes = {subject.anchor: model_section(subject, folder, say) for subject in subjects()}
         outcomes |= _on_tokens(folder, say)
         say("energies")
-        return outcomes | {"energies": energies()}
+        outcomes |= {"energies": energies()}
+        say("noise")
+        return outcomes | {"noise": noise()}
 
 
 def _on_tokens(folder: Path, say: Progress) -> dict[str, Outcome]:
@@ -145,8 +151,8 @@ _LEAD = (
     "proof that there are none; a certified verdict; runs beside the theorems that predict their long time; "
     "the system of n tokens on Euclidean space and on the sphere, and how far two solutions can separate. "
     "Then tokens that cluster, their mean field, sums without pairs, the energies that attention follows "
-    "with their landscapes, every claim, and the verification of the compiled simulators against independent "
-    "witnesses."
+    "with their landscapes, random layers with the noise that all tokens share, every claim, and the "
+    "verification of the compiled simulators against independent witnesses."
 )
 
 
@@ -194,7 +200,8 @@ def _of_all(summaries: dict[str, Any]) -> dict[str, Any]:
     """Tell models from what compares them: only the former say whether they are closed."""
     models = {name: part for name, part in summaries.items() if "closed" in part}
     others = {name: part for name, part in summaries.items() if name not in models}
-    return {"models": models, "energies": others.pop("energies"), "tokens": others}
+    apart = {name: others.pop(name) for name in ("energies", "noise")}
+    return {"models": models, **apart, "tokens": others}
 
 
 def _require_replaceable(target: Path) -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from symflow.derive.noise import field_covariance, noise_derivation
+from symflow.errors import CertificateError
 from symflow.noise.common import CommonNoise
 from symflow.report.blocks import Grid, Paragraph, Section
 from symflow.report.energies.part import Part, decided, derived
 
 _SIZES, _BIASES = (5, 64, 128), ("0", "0.1")
 _ACTIVATIONS = ("relu", "tanh", "sigmoid", "silu")
-_CLAIMS = ("ABGSR26/energy-decay",)
+_CLAIMS = (
+    "ABGSR26/field-covariance",
+    "ABGSR26/pair-generator",
+    "ABGSR26/lyapunov-formula",
+    "ABGSR26/relu-exponents",
+    "ABGSR26/energy-decay",
+)
 _DIGITS = 8
 
 
@@ -21,10 +29,7 @@ def layers_part(out: Path) -> Part:
         [(r"A layer with ReLU: covariance, pair of tokens, exponents", noise_derivation("relu"))], True
     )
     others = derived(
-        [
-            (rf"The covariance of a layer with {name}", field_covariance(name))
-            for name in ("leaky_relu", "erf", "tanh")
-        ]
+        [(rf"The covariance of a layer with {name}", field_covariance(name)) for name in ("erf", "tanh")]
     )
     blocks, verdicts = decided(_CLAIMS, out)
     said = (
@@ -63,6 +68,15 @@ def exponents_part(out: Path) -> Part:
     return Part(section)
 
 
-def _shown(ball: object) -> str:
-    """Return a number of which every digit shown is certified."""
-    return f"${float(ball):.{_DIGITS}g}$"  # type: ignore[arg-type]
+def _shown(ball: Any) -> str:
+    """Return a number of which every digit shown is certified.
+
+    Raises
+    ------
+    CertificateError
+        If the ball is too wide for that.
+    """
+    middle, radius = float(ball), float(ball.radius)
+    if radius > 10.0 ** (-_DIGITS - 2) * abs(middle):
+        raise CertificateError(f"{ball}: {_DIGITS} digits are not certified")
+    return f"${middle:.{_DIGITS}g}$"

@@ -15,10 +15,10 @@ from symflow.report.comparison import Comparison, comparison, comparison_grid
 from symflow.report.energies.part import Part
 
 _SIZE, _START, _TIMES = 3, -0.3, np.array([2.0, 8.0, 20.0])
-_PATHS, _STEP, _SEED = 4000, 0.05, 31
+_PATHS, _STEP, _SEED = 3000, 0.1, 31
 #: In standard errors; a normal number exceeds it with probability 7e-6.
 _ERRORS = 4.5
-#: Of the mean cosine, by steps of 0.05; half of it is seen between 0.05 and 0.025.
+#: Of the mean cosine, by steps of 0.1: of the order of a third of κ(1) times the step.
 _BIAS = 0.01
 
 
