@@ -15,6 +15,7 @@ EXTENSIONS = {
     "symflow_ext.taylor_stepper": "symflow_ext/taylor_stepper.pyx",
     "symflow_ext.lanes": "symflow_ext/lanes.pyx",
     "symflow_ext.paths": "symflow_ext/paths.pyx",
+    "symflow_ext.network": "symflow_ext/network.pyx",
     "symflow_ext.fast_sums": "symflow_ext/fast_sums.pyx",
     "symflow_ext.limits": "symflow_ext/limits.pyx",
 }

@@ -207,14 +207,15 @@ def _clouds(network: DeepTransformer, x0: Any) -> Tokens | tuple[Tokens, ...]:
     if getattr(x0, "ndim", 2) == 3:
         clouds = tuple(read_tokens(network.model, cloud, f"x0[{i}]") for i, cloud in enumerate(x0))
         for cloud in clouds[:1]:
-            _refuse_dimension(network, cloud)
+            refuse_dimension(network, cloud)
         return clouds
     tokens = read_tokens(network.model, x0, "x0")
-    _refuse_dimension(network, tokens)
+    refuse_dimension(network, tokens)
     return tokens
 
 
-def _refuse_dimension(network: DeepTransformer, tokens: Tokens) -> None:
+def refuse_dimension(network: DeepTransformer, tokens: Tokens) -> None:
+    """Refuse tokens of another dimension than the noise."""
     if tokens.dim != network.layer.dim:
         raise InputError(
             f"x0 has tokens in dimension d = {tokens.dim}, but noise has dim = {network.layer.dim}; "
