@@ -75,7 +75,7 @@ CLAIMS = (
         id=_GENERATOR,
         title="The generator of the cosine of two tokens",
         quoted=r"The cosine of two tokens in common noise is a diffusion on $[-1, 1]$.",
-        holds=r"$dX = -\frac12\kappa(1)(d-1)X\,dt + P_X\,dW(X)$ (It\^o) keeps tokens on the sphere, and no "
+        holds=r"$dX = -\frac12\kappa(1)(d-1)X\,dt + P_X\,dW(X)$ (Itô) keeps tokens on the sphere, and no "
         r"other multiple of $X$ does. $u = \langle X, Y\rangle$ has the generator $Lf = G_0f' + G_1f''$, "
         r"$G_0 = \kappa(u)(d - 2 + u^2) - \kappa(1)(d-1)u$, $G_1 = (1 - u^2)(\kappa(1) - u\kappa(u))$.",
         hypotheses=r"Every $d \ge 2$; $d\langle W_a(x), W_b(y)\rangle = \kappa(\langle x, y\rangle)"

@@ -22,8 +22,8 @@ CLAIMS = (
         r"\bar\lambda')t}\,E[E(0)]$ for $E = \frac12\iint(e^\beta - e^{\beta\langle x,y\rangle})d\mu\,d\mu$.",
         holds=r"So it is, with $\bar\lambda' = -\inf F$ over $[-1, 1)$ and $F = \beta e^{\beta u}(G_0 + "
         r"\beta G_1)/(e^\beta - e^{\beta u})$: the generator of the cosine of two tokens satisfies $Lf = "
-        r"-Ff$ for $f = e^\beta - e^{\beta u}$, by traces of projectors at symbolic $d$; It\^o's formula and "
-        r"Gr\"onwall's inequality do the rest. It is a decay only where $\bar\lambda' < -\varepsilon$, which "
+        r"-Ff$ for $f = e^\beta - e^{\beta u}$, by traces of projectors at symbolic $d$; Itô's formula and "
+        r"Grönwall's inequality do the rest. It is a decay only where $\bar\lambda' < -\varepsilon$, which "
         r"ABGSR26/relu-unbiased-dissipation excludes for ReLU without bias.",
         hypotheses=r"Common noise with a Lipschitz covariance $\kappa$, $d \ge 2$, $\beta > 0$, bounded and "
         r"Lipschitz attention.",
