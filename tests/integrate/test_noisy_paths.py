@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from scipy.stats import linregress
 
 from symflow import L2, Gaussian, Linear, Sigmoid, Sinkhorn, Softmax, Unnormalised, ensemble, errors, solve
-from symflow.integrate.stochastic.field import schoenberg
+from symflow.integrate.stochastic.field import paths_module, schoenberg
 from symflow.integrate.stochastic.own import solve_sde
+from symflow.integrate.stochastic.streams import stream_key
 from symflow.noise.common import CommonNoise
 
 pytest.importorskip("symflow_ext.paths")
@@ -403,3 +405,18 @@ except KeyboardInterrupt:
     assert process.stdout.readline() == "interrupted finished\n"
     assert time.perf_counter() - start < 2.0
     assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize("phi", ["relu", "leaky_relu", "linear", "z**3/3 - z"])
+def test_a_step_with_a_layer_is_that_of_its_definition(phi: str) -> None:
+    d, m, h, noise = 3, 5, 0.04, CommonNoise(phi, 0.3, 0.2, dim=3)
+    x = on_sphere(2, d, seed=1)
+    found = solve(STILL, x, {}, (0, h), noise=noise, dt=h, rng=1, draw="features", features=m).x[-1]
+    drawn = paths_module().draw_numbers(stream_key(1), m * (2 * d + 1) + d, [0], 0, 2)[0]
+    inner, outer, inner_bias, outer_bias = np.split(drawn, [m * d, 2 * m * d, m * (2 * d + 1)])
+    hidden = x @ inner.reshape(m, d).T / np.sqrt(d) + 0.2 * inner_bias
+    activation = sympy.lambdify(noise.statement.z, noise.statement.phi, "numpy")
+    field = activation(hidden) @ outer.reshape(m, d) / np.sqrt(m) + 0.3 * outer_bias
+    move = np.sqrt(h) * (field - (field * x).sum(axis=1, keepdims=True) * x)
+    expected = x + (1.0 + (move**2).sum(axis=1, keepdims=True) / 3.0) * move
+    assert np.abs(found - expected / np.linalg.norm(expected, axis=1, keepdims=True)).max() < 1e-14
