@@ -8,7 +8,7 @@ from typing import Any
 
 from symflow.certify.certificate import Certificate
 from symflow.certify.kinds.identity_chain import run_chain
-from symflow.certify.propositions import propositions
+from symflow.certify.propositions import propositions, require_scope
 from symflow.certify.propositions.equations import affine_in_mean
 from symflow.certify.propositions.law import CLOSURE, Law, LawClaim
 from symflow.certify.rational import Evaluator, is_matrix
@@ -42,9 +42,7 @@ def closed_law(certificate: Certificate, closure: Any) -> ClosedLaw:
     if not isinstance(claim, LawClaim):
         raise Rejected(f"{certificate.claim} is not a statement about one law")
     law = claim.read(certificate.statement)
-    scope = claim.scope(certificate.statement)
-    if certificate.scope != scope:
-        raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+    require_scope(certificate, claim.scope(certificate.statement))
     lines, assumes = replay_closure(certificate.statement["model"], closure)
     require_unrestricted(law.record, law.values)
     return ClosedLaw(law, lines, assumes)

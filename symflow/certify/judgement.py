@@ -207,9 +207,9 @@ RELATIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "saddle-bound": (
         ("pair", "others", "bound"),
         (
-            "n = {others} + 1 unit tokens at a critical point of E = (1/(2n²)) Σ ({pair}) over all pairs: they "
-            "are all equal, or the Hessian of E has an eigenvalue ≥ {bound} > 0 with respect to the sum of "
-            "squares"
+            "n = {others} + 1 unit tokens at a critical point of E = (1/(2n²)) Σ ({pair}) over all pairs: "
+            "they are all equal, or the Hessian of E has an eigenvalue ≥ {bound} > 0 with respect to the sum "
+            "of squares"
         ),
     ),
     "dirac-maximum": (

@@ -23,6 +23,13 @@ def norm(entries: Iterable[Any]) -> Any:
     return upper(sum((size * size for size in sizes), arb(0)).sqrt())
 
 
+def identity(size: int) -> Any:
+    """Return the identity as a ``flint.arb_mat``."""
+    from flint import arb_mat
+
+    return arb_mat([[int(i == j) for j in range(size)] for i in range(size)])
+
+
 def frobenius(matrix: Any) -> Any:
     """Return an exact upper bound of the Frobenius norm of a ``flint.arb_mat``."""
     return norm(matrix.entries())

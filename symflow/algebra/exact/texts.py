@@ -87,24 +87,6 @@ def ball_value(node: Node, values: Mapping[str, Any]) -> Any:
     raise InputError(f"{getattr(node, 'function', getattr(node, 'name', node))} has no enclosure in balls")
 
 
-def names_in(node: Node) -> set[str]:
-    """Return the names in a syntax tree of numbers."""
-    match node:
-        case Name(name=name):
-            return {name}
-        case Sum(terms=terms):
-            parts = [term for _, term in terms]
-        case Product(factors=factors):
-            parts = [factor for _, factor in factors]
-        case Power(base=base):
-            parts = [base]
-        case Call(arguments=arguments):
-            parts = list(arguments)
-        case _:
-            return set()
-    return {name for part in parts for name in names_in(part)}
-
-
 _BALLS: dict[str, Callable[[Any], Any]] = {
     "exp": lambda x: x.exp(),
     "log": lambda x: x.log(),

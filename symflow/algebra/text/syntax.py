@@ -18,6 +18,7 @@ text can exhaust the stack.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -100,6 +101,23 @@ class Comparison(Node):
     operator: str
     left: Node
     right: Node
+
+
+def subtrees(node: Node) -> Iterator[Node]:
+    """Yield a node and every node below it."""
+    pending: list[object] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Node):
+            yield part
+            pending += vars(part).values()
+        elif isinstance(part, tuple):
+            pending += part
+
+
+def names_in(node: Node) -> set[str]:
+    """Return every name in a syntax tree."""
+    return {part.name for part in subtrees(node) if isinstance(part, Name)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from symflow.algebra.exact.balls import is_positive_definite, midpoints
+from symflow.algebra.exact.balls import identity, is_positive_definite, midpoints
 from symflow.algebra.exact.elimination import eliminate
 from symflow.certify.circle.cover import Box
 from symflow.certify.circle.profile import Profile
@@ -111,7 +111,7 @@ class _Chart:
             {(i, j): self._profile.torque(self._angle(i, j) + ball)[1] for i, j in self._pairs}
         )
         inverse = _inverse(hessian)
-        rest = _identity(self._size - 1) - inverse * hessian
+        rest = identity(self._size - 1) - inverse * hessian
         moved = inverse * arb_mat([[value] for value in self._gradient()])
         for i in range(self._size - 1):
             spread = sum((rest[i, j].abs_upper() for j in range(self._size - 1)), arb(0))
@@ -148,12 +148,6 @@ class _Chart:
         from flint import arb, fmpq
 
         return arb(fmpq(sum(self._gaps[i:j]), UNIT))
-
-
-def _identity(size: int) -> Any:
-    from flint import arb_mat
-
-    return arb_mat([[int(i == j) for j in range(size)] for i in range(size)])
 
 
 def _inverse(matrix: Any) -> Any:

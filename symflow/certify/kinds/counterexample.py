@@ -20,7 +20,7 @@ import flint
 
 from symflow.certify.certificate import Certificate
 from symflow.certify.lemmas.velocity import AFFINE_VELOCITY
-from symflow.certify.propositions import propositions
+from symflow.certify.propositions import propositions, require_scope
 from symflow.certify.propositions.velocity import DENIAL, NonPreservation, StatedVelocity
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.taylor.reading import fraction, parameters
@@ -73,9 +73,7 @@ def _proposition(certificate: Certificate) -> NonPreservation:
         raise Rejected(f"a counterexample says nothing about {certificate.claim}")
     if certificate.status != wanted:
         raise Rejected(f"a counterexample shows that {certificate.claim} is {wanted}")
-    scope = found.scope(certificate.statement)
-    if certificate.scope != scope:
-        raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+    require_scope(certificate, found.scope(certificate.statement))
     return found
 
 

@@ -19,7 +19,7 @@ from symflow.certify.circle.cover import cover
 from symflow.certify.circle.profile import Profile
 from symflow.certify.circle.table import Table
 from symflow.certify.circle.uniqueness import UNIT, Critical, certified, shown
-from symflow.certify.propositions import propositions
+from symflow.certify.propositions import propositions, require_scope
 from symflow.certify.propositions.circle import CriticalPoints, StatedPoint, StatedPoints
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.terms import Rejected
@@ -56,9 +56,7 @@ def _stated(certificate: Certificate) -> StatedPoints:
     claim = propositions().get(certificate.claim)
     if not isinstance(claim, CriticalPoints):
         raise Rejected(f"a list of critical points says nothing about {certificate.claim}")
-    scope = claim.scope(certificate.statement)
-    if certificate.scope != scope:
-        raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+    require_scope(certificate, claim.scope(certificate.statement))
     stated = claim.read(certificate.statement)
     if stated.complete != (certificate.status == "proved"):
         raise Rejected("a list is complete where the claim is proved, and only there")

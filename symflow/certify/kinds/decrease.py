@@ -14,8 +14,9 @@ from typing import Any
 from sympy.polys.matrices import DomainMatrix
 
 from symflow.certify.certificate import Certificate
+from symflow.certify.curves import rows_text
 from symflow.certify.fate import replay_closure, require_unrestricted
-from symflow.certify.propositions import propositions
+from symflow.certify.propositions import propositions, require_scope
 from symflow.certify.propositions.monotone import Decrease, Monotone
 from symflow.certify.rational import FIELD, Evaluator, is_semidefinite, matrix_of, rational
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
@@ -36,8 +37,7 @@ class FunctionalDecrease(ProofKind):
             if not isinstance(claim, Monotone):
                 raise Rejected(f"{certificate.claim} is not about a functional")
             stated = claim.read(certificate.statement)
-            if certificate.scope != claim.scope(certificate.statement):
-                raise Rejected("the scope is not that of the statement")
+            require_scope(certificate, claim.scope(certificate.statement))
             shown, assumes = replay_closure(certificate.statement["model"], certificate.proof.get("closure"))
             lines += shown
             require_unrestricted(stated.record, stated.values)
@@ -64,7 +64,7 @@ def _decided(stated: Decrease, certificate: Certificate) -> tuple[str, Any]:
     growth = derivative_at(stated, start)
     if not growth > 0:
         raise Rejected("the functional does not increase at the counterexample")
-    rows = "[" + ", ".join("[" + ", ".join(row) + "]" for row in certificate.proof["covariance"]) + "]"
+    rows = rows_text(certificate.proof["covariance"])
     witness: Mapping[str, str] = {stated.state: rows, "derivative": str(growth)}
     return f"the derivative of {stated.functional} is {growth} > 0 at the counterexample", witness
 

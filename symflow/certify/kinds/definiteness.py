@@ -27,10 +27,10 @@ from symflow.algebra.exact.inertia import quadratic_value, without_denominators
 from symflow.algebra.exact.kernels import rank_of
 from symflow.algebra.exact.rational import Inertia, rational_matrix
 from symflow.algebra.exact.real import enclose, sign
-from symflow.algebra.exact.texts import names_in, read_matrix
-from symflow.algebra.text.syntax import read
+from symflow.algebra.exact.texts import read_matrix
+from symflow.algebra.text.syntax import names_in, read
 from symflow.certify.certificate import Certificate
-from symflow.certify.propositions import proposition
+from symflow.certify.propositions import proposition, require_scope
 from symflow.certify.propositions.definiteness import (
     ALLOWED,
     Definiteness,
@@ -65,9 +65,7 @@ class DefinitenessProof(ProofKind):
             if not isinstance(meaning, Definiteness):
                 raise Rejected(f"signs of a quadratic form say nothing about {certificate.claim}")
             stated = meaning.read(certificate.statement)
-            scope = meaning.scope(certificate.statement)
-            if certificate.scope != scope:
-                raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+            require_scope(certificate, meaning.scope(certificate.statement))
             line, witness = _check(stated, certificate.status == "proved", certificate.proof)
         except (InputError, Undecided, Rejected) as error:
             return Replay(False, (), str(error))

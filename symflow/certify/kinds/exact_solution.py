@@ -23,7 +23,7 @@ from sympy.polys.matrices import DomainMatrix
 from symflow.certify.certificate import Certificate
 from symflow.certify.curves import Curve, curve_witness, read_curve, rows_text
 from symflow.certify.names import check_names
-from symflow.certify.propositions import proposition
+from symflow.certify.propositions import proposition, require_scope
 from symflow.certify.propositions.conjecture import ASSUMPTIONS, Conjecture
 from symflow.certify.rational import Evaluator, is_semidefinite, matrix_of, rational, value_at
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
@@ -61,9 +61,7 @@ def _refuted(certificate: Certificate) -> Conjecture:
     claim = proposition(certificate.claim)
     if not isinstance(claim, Conjecture):
         raise CertificateError(f"{certificate.claim} is not a statement that a solution can contradict")
-    scope = claim.scope(certificate.statement)
-    if certificate.scope != scope:
-        raise CertificateError(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+    require_scope(certificate, claim.scope(certificate.statement))
     return claim
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from symflow.algebra.exact.inertia import inertia
 from symflow.algebra.exact.real import sign
 from symflow.certify.certificate import Certificate
-from symflow.certify.propositions import propositions
+from symflow.certify.propositions import propositions, require_scope
 from symflow.certify.propositions.saddle import StatedTokens, StrictSaddle, coordinate
 from symflow.certify.recheck import ProofKind, Replay, ReplayedLine
 from symflow.certify.sphere.enclosed import Neighbourhood
@@ -59,9 +59,7 @@ def _stated(certificate: Certificate) -> StatedTokens:
     claim = propositions().get(certificate.claim)
     if not isinstance(claim, StrictSaddle):
         raise Rejected(f"a saddle says nothing about {certificate.claim}")
-    scope = claim.scope(certificate.statement)
-    if certificate.scope != scope:
-        raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+    require_scope(certificate, claim.scope(certificate.statement))
     return claim.read(certificate.statement)
 
 

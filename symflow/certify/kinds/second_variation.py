@@ -30,7 +30,7 @@ from symflow.algebra.text.syntax import read
 from symflow.certify.certificate import Certificate
 from symflow.certify.convexity_latex import atoms_latex, dirac_latex, gaussian_latex, statement_latex
 from symflow.certify.lemmas.curvature import COINCIDENT_ATOMS
-from symflow.certify.propositions import propositions
+from symflow.certify.propositions import propositions, require_scope
 from symflow.certify.propositions.convexity import (
     CONVEXITY,
     MAX_DIMENSION,
@@ -115,9 +115,7 @@ def _claim(certificate: Certificate) -> Convexity:
     refutes = claim.claim == CONVEXITY.claim
     if certificate.status != ("refuted" if refutes else "proved"):
         raise Rejected(f"second variations do not show that {claim.claim} is {certificate.status}")
-    scope = (claim.denial if refutes else claim.scope)(certificate.statement)
-    if certificate.scope != scope:
-        raise Rejected(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
+    require_scope(certificate, (claim.denial if refutes else claim.scope)(certificate.statement))
     return claim
 
 

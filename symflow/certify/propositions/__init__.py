@@ -67,7 +67,17 @@ def stated_proposition(certificate: Certificate) -> Proposition:
     if certificate.status != "proved":
         raise CertificateError(f"a proof cannot show that a claim is {certificate.status}")
     claim = proposition(certificate.claim)
-    scope = claim.scope(certificate.statement)
+    require_scope(certificate, claim.scope(certificate.statement))
+    return claim
+
+
+def require_scope(certificate: Certificate, scope: str) -> None:
+    """Refuse a certificate whose scope is not the one that follows from its claim and statement.
+
+    Raises
+    ------
+    CertificateError
+        With both.
+    """
     if certificate.scope != scope:
         raise CertificateError(f"the scope is '{scope}', but the certificate states '{certificate.scope}'")
-    return claim

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from symflow.certify.propositions.proposition import Proposition
+from symflow.certify.propositions.proposition import Proposition, require_keys
 from symflow.errors import CertificateError
 
 _KEYS = frozenset(("pair", "parameters", "tokens", "complete", "points"))
@@ -59,8 +59,7 @@ class CriticalPoints(Proposition):
         CertificateError
             Naming the key and what it must be.
         """
-        if not isinstance(statement, Mapping) or set(statement) != _KEYS:
-            raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
+        require_keys(statement, _KEYS)
         tokens, complete = statement["tokens"], statement["complete"]
         if type(tokens) is not int or not 2 <= tokens <= MAX_TOKENS:
             raise CertificateError(f"statement: 'tokens' must be a whole number from 2 to {MAX_TOKENS}")

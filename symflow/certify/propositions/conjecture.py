@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from symflow.certify.propositions.proposition import Proposition
-from symflow.errors import CertificateError
 
 #: what can be said to follow, and how a reader writes it
 CONCLUSIONS = {
@@ -77,8 +76,7 @@ class Conjecture(Proposition):
         CertificateError
             If the statement is not the one of the claim.
         """
-        if statement != self.record():
-            raise CertificateError(f"the statement is not that of {self.claim}")
+        self.require_statement(statement, self.record())
         assumed = " and ".join(ASSUMPTIONS[kind].format(text) for kind, text in self.assumptions)
         return (
             f"denied: for every size {', '.join(self.sizes)}, all real {', '.join(self.symbols)} and every "

@@ -12,16 +12,16 @@ geodesics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from symflow.algebra.text.shapes import infer_shapes
 from symflow.algebra.text.signature import TOKENS, signature
-from symflow.algebra.text.syntax import Call, Name, Node, read
+from symflow.algebra.text.syntax import Call, Node, names_in, read, subtrees
 from symflow.certify.names import check_names
-from symflow.certify.propositions.proposition import Proposition
+from symflow.certify.propositions.proposition import Proposition, require_keys
 from symflow.certify.rational import rational
 from symflow.certify.terms import Rejected
 from symflow.errors import CertificateError, GrammarError, InputError
@@ -122,8 +122,7 @@ def read_energy(statement: Any) -> StatedEnergy:
     CertificateError
         Naming the key and what it must be.
     """
-    if not isinstance(statement, Mapping) or set(statement) != _KEYS:
-        raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
+    require_keys(statement, _KEYS)
     try:
         return _read(statement)
     except (InputError, Rejected) as error:
@@ -214,7 +213,7 @@ def _tree(text: Any, key: str, parameters: Mapping[str, Value], dimension: int |
     if not text:
         return None
     node = read(text)
-    used = _names(node)
+    used = names_in(node)
     unknown = sorted(used - {"x", "d", *parameters} - ({"y"} if key == "pair" else set()))
     if unknown:
         raise Rejected(f"{key} = {text}: {unknown[0]} has no value here")
@@ -229,7 +228,7 @@ def _tree(text: Any, key: str, parameters: Mapping[str, Value], dimension: int |
 
 def _refuse_sizes(tree: Node, shapes: Mapping[str, Any], text: str) -> None:
     """Refuse traces, and inner products of what is no vector: that of I with itself is d."""
-    for part in _parts(tree):
+    for part in subtrees(tree):
         if not isinstance(part, Call) or part.function not in ("tr", "dot", "norm2"):
             continue
         if part.function == "tr":
@@ -241,23 +240,6 @@ def _refuse_sizes(tree: Node, shapes: Mapping[str, Any], text: str) -> None:
                 raise Rejected(
                     f"{text}: an inner product of matrices may depend on d; give 'dimension'"
                 ) from error
-
-
-def _names(node: Node) -> set[str]:
-    """Return every name in a tree."""
-    return {part.name for part in _parts(node) if isinstance(part, Name)}
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    """Yield every node of a tree."""
-    pending: list[Any] = [node]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, Node):
-            yield part
-            pending += vars(part).values()
-        elif isinstance(part, tuple):
-            pending += part
 
 
 def _shape(value: Value) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from symflow.algebra.exact.fields import GENERATOR, NumberField, field_of
 from symflow.algebra.exact.inertia import symmetric_rows
 from symflow.algebra.exact.rational import Inertia, rational_matrix
 from symflow.algebra.exact.real import enclose
-from symflow.algebra.exact.texts import ball_value, exact_value, names_in
-from symflow.algebra.text.syntax import Node, read
+from symflow.algebra.exact.texts import ball_value, exact_value
+from symflow.algebra.text.syntax import Node, names_in, read
 from symflow.certify.identically import vanishes
 from symflow.certify.propositions.proposition import Proposition
 from symflow.errors import CertificateError, InputError

@@ -25,7 +25,7 @@ from symflow.algebra.grammar import to_text
 from symflow.certify.judgement import Judgement
 from symflow.certify.names import is_fixed_size
 from symflow.certify.propositions.heads import AveragedHead, read_heads, velocity
-from symflow.certify.propositions.proposition import Conjunction, Goal, Proposition, Theorem
+from symflow.certify.propositions.proposition import Conjunction, Goal, Proposition, Theorem, require_keys
 from symflow.certify.rules.rule import Variables
 from symflow.certify.terms import (
     Terms,
@@ -55,8 +55,7 @@ def read_statement(statement: Any) -> dict[str, Any]:
     CertificateError
         Naming the key and what it must be.
     """
-    if not isinstance(statement, Mapping) or set(statement) != _KEYS:
-        raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
+    require_keys(statement, _KEYS)
     for key in _TEXTS:
         if not isinstance(statement[key], str):
             raise CertificateError(f"statement: {key!r} must be text")

@@ -15,7 +15,7 @@ from sympy.polys.matrices import DomainMatrix
 
 from symflow.certify.names import is_fixed_size
 from symflow.certify.propositions.gaussian import GaussianPreservation, read_statement
-from symflow.certify.propositions.proposition import Proposition
+from symflow.certify.propositions.proposition import Proposition, require_keys
 from symflow.certify.rational import FIELD, is_semidefinite, matrix_of, rational
 from symflow.certify.terms import Rejected
 from symflow.errors import CertificateError
@@ -28,15 +28,12 @@ CLOSURE = GaussianPreservation()
 
 
 @dataclass(frozen=True)
-class Law:
-    """The statement, read: the closed system as text, and everything else as exact values."""
+class AtNumbers:
+    """A model in a statement, read: the closed system as text, and parameters and sizes as exact values."""
 
     record: Mapping[str, Any]
     values: Mapping[str, Any]
     sizes: Mapping[str, int]
-    mean: DomainMatrix
-    covariance: DomainMatrix
-    rank: int | None = None
 
     @property
     def cov_rhs(self) -> str:
@@ -47,6 +44,15 @@ class Law:
     def state(self) -> str:
         """Name of the covariance."""
         return str(self.record["covariance"])
+
+
+@dataclass(frozen=True)
+class Law(AtNumbers):
+    """The statement, read: a model at numbers, and where its law starts."""
+
+    mean: DomainMatrix
+    covariance: DomainMatrix
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,7 @@ class LawClaim(Proposition):
             Naming the key and what it must be.
         """
         keys = _KEYS | ({"rank"} if self.with_rank else set())
-        if not isinstance(statement, Mapping) or set(statement) != keys:
-            raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(keys))}")
+        require_keys(statement, keys)
         record = read_statement(statement["model"])
         rank = statement.get("rank")
         if self.with_rank and (type(rank) is not int or rank < 0):

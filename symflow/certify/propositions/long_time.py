@@ -79,8 +79,7 @@ class LongTime(Theorem):
         CertificateError
             If the statement is not the one of the claim.
         """
-        if statement != self.record():
-            raise CertificateError(f"the statement is not that of {self.claim}")
+        self.require_statement(statement, self.record())
         sizes = sorted({"d", *(size for shape in self.symbols.values() for size in shape)})
         return f"every size {', '.join(sizes)}; {self.words}; real parameters, constant in time"
 

@@ -6,37 +6,23 @@ values of its parameters, the sizes, and the text of a functional that is linear
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from symflow.certify.propositions.equations import is_linear_in_covariance, is_quadratic_in_covariance
 from symflow.certify.propositions.gaussian import read_statement
-from symflow.certify.propositions.law import read_numbers
-from symflow.certify.propositions.proposition import Proposition
+from symflow.certify.propositions.law import AtNumbers, read_numbers
+from symflow.certify.propositions.proposition import Proposition, require_keys
 from symflow.errors import CertificateError
 
 _KEYS = frozenset(("model", "parameters", "sizes", "functional"))
 
 
 @dataclass(frozen=True)
-class Decrease:
-    """The statement, read."""
+class Decrease(AtNumbers):
+    """The statement, read: a model at numbers, and the functional."""
 
-    record: Mapping[str, Any]
-    values: Mapping[str, Any]
-    sizes: Mapping[str, int]
     functional: str
-
-    @property
-    def cov_rhs(self) -> str:
-        """Right-hand side of the covariance equation."""
-        return str(self.record["cov_rhs"])
-
-    @property
-    def state(self) -> str:
-        """Name of the covariance."""
-        return str(self.record["covariance"])
 
 
 @dataclass(frozen=True)
@@ -54,8 +40,7 @@ class Monotone(Proposition):
             If it is malformed, the functional is not linear in the covariance, or the equation is not a
             homogeneous polynomial of degree two in it, free of the mean.
         """
-        if not isinstance(statement, Mapping) or set(statement) != _KEYS:
-            raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
+        require_keys(statement, _KEYS)
         record, functional = read_statement(statement["model"]), statement["functional"]
         sizes, values = read_numbers(statement, record)
         if not isinstance(functional, str) or not is_linear_in_covariance(record, functional):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,18 @@ class Goal:
     conclusion: Judgement
 
 
+def require_keys(statement: Any, keys: Collection[str]) -> None:
+    """Refuse a stored statement that is no record with exactly these keys.
+
+    Raises
+    ------
+    CertificateError
+        Naming them.
+    """
+    if not isinstance(statement, Mapping) or set(statement) != set(keys):
+        raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(keys))}")
+
+
 class Proposition(ABC):
     """The meaning of one claim id."""
 
@@ -49,6 +61,17 @@ class Proposition(ABC):
         CertificateError
             If the statement is malformed.
         """
+
+    def require_statement(self, statement: Any, stated: Any) -> None:
+        """Refuse a stored statement that is not ``stated``.
+
+        Raises
+        ------
+        CertificateError
+            Naming the claim.
+        """
+        if statement != stated:
+            raise CertificateError(f"the statement is not that of {self.claim}")
 
 
 class Theorem(Proposition):

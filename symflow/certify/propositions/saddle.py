@@ -19,8 +19,9 @@ from typing import Any
 from symflow.algebra.exact.fields import NumberField
 from symflow.algebra.exact.numbers import AlgebraicNumber
 from symflow.algebra.exact.texts import read_exact
+from symflow.certify.curves import rows_text
 from symflow.certify.names import check_names
-from symflow.certify.propositions.proposition import Proposition
+from symflow.certify.propositions.proposition import Proposition, require_keys
 from symflow.certify.sphere.energy import TokenEnergy
 from symflow.errors import CertificateError, InputError
 
@@ -58,8 +59,7 @@ class StrictSaddle(Proposition):
         CertificateError
             Naming the key and what it must be.
         """
-        if not isinstance(statement, Mapping) or set(statement) != _KEYS:
-            raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
+        require_keys(statement, _KEYS)
         if not isinstance(statement["sense"], str) or statement["sense"] not in SENSES:
             raise CertificateError(f"statement: 'sense' must be {' or '.join(SENSES)}")
         texts = [statement["pair"], statement["potential"]]
@@ -100,7 +100,7 @@ def shown(rows: Sequence[Sequence[Fraction]]) -> str:
     """Return the value of a parameter for readers."""
     if len(rows) == 1 and len(rows[0]) == 1:
         return str(rows[0][0])
-    return "[" + ", ".join("[" + ", ".join(map(str, row)) + "]" for row in rows) + "]"
+    return rows_text([map(str, row) for row in rows])
 
 
 def _placed(points: Sequence[Sequence[Any]]) -> str:

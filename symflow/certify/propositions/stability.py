@@ -16,7 +16,6 @@ from typing import Any
 
 from symflow.certify.propositions.proposition import Proposition
 from symflow.certify.terms import Terms
-from symflow.errors import CertificateError
 
 #: Names that every statement has: the tokens, the radius, and the mass of the first position of a mask.
 TOKENS, RADIUS, SINK = ("x", "y"), "R", "m"
@@ -78,8 +77,7 @@ class BallBounds(Proposition):
         CertificateError
             If the statement is not the one of the claim.
         """
-        if statement != self.record():
-            raise CertificateError(f"the statement is not that of {self.claim}")
+        self.require_statement(statement, self.record())
         return (
             f"{', '.join(self.parts)}: every size, all real parameters with the stated bounds of norms, "
             "every R ≥ 0, all tokens and laws on the ball of radius R; the law of positions is the same for "

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symflow.certify.names import is_fixed_size
-from symflow.certify.propositions.proposition import Proposition
+from symflow.certify.propositions.proposition import Proposition, require_keys
 from symflow.certify.terms import Rejected, Terms, is_matrix
 from symflow.errors import CertificateError
 
@@ -65,8 +65,7 @@ def read_velocity(statement: Any) -> StatedVelocity:
     CertificateError
         Naming the key and what it must be.
     """
-    if not isinstance(statement, Mapping) or set(statement) != _KEYS:
-        raise CertificateError(f"the statement must have exactly the keys {', '.join(sorted(_KEYS))}")
+    require_keys(statement, _KEYS)
     texts = {key: _text(statement[key], key) for key in ("query", "key", "output", "diffusion")}
     if type(statement["masked"]) is not bool:
         raise CertificateError("statement: 'masked' must be true or false")

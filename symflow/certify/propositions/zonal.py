@@ -8,7 +8,6 @@ from typing import Any
 
 from symflow.certify.propositions.proposition import Proposition
 from symflow.certify.terms import Terms
-from symflow.errors import CertificateError
 
 #: The name of the cosine in a profile.
 COSINE = "c"
@@ -52,8 +51,7 @@ class UniformMinimum(Proposition):
         CertificateError
             If the statement is not the one of the claim.
         """
-        if statement != self.record():
-            raise CertificateError(f"the statement is not that of {self.claim}")
+        self.require_statement(statement, self.record())
         assumed = ", ".join(f"{name} {sign}" for name, sign in self.signs.items())
         return f"every d ≥ 2, all probability laws on the sphere, W = {self.pair}, {assumed}"
 

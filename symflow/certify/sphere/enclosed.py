@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from symflow.algebra.exact.balls import frobenius, midpoints, norm
+from symflow.algebra.exact.balls import frobenius, identity, midpoints, norm
 from symflow.certify.sphere.energy import Token, TokenEnergy
 from symflow.certify.taylor.hyperdual import Hyperdual, Hyperduals
 from symflow.certify.taylor.rings import BallRing
@@ -88,7 +88,7 @@ class Neighbourhood:
         box = self._box(reach)
         centre, hessian = self._gradient(self._box(arb(0))), self._second(box)
         inverse = _inverse(hessian)
-        rest, moved = _identity(inverse.nrows()) - inverse * hessian, inverse * centre
+        rest, moved = identity(inverse.nrows()) - inverse * hessian, inverse * centre
         for i in range(inverse.nrows()):
             spread = sum((rest[i, j].abs_upper() for j in range(inverse.nrows())), arb(0))
             if not moved[i, 0].abs_upper() + spread * reach < reach:
@@ -210,7 +210,7 @@ class Neighbourhood:
         matrix = arb_mat(
             [*self._slice.transpose().tolist(), *(self._velocity(z, B) for B in self._rotations)]
         )
-        rest = _identity(matrix.nrows()) - _inverse(matrix) * matrix
+        rest = identity(matrix.nrows()) - _inverse(matrix) * matrix
         if not frobenius(rest) < 1:
             raise Rejected("a rotation may lie in the slice")
 
@@ -252,12 +252,6 @@ def _ball(value: Fraction) -> Any:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def _identity(size: int) -> Any:
-    from flint import arb_mat
-
-    return arb_mat([[int(i == j) for j in range(size)] for i in range(size)])
-
-
 def _inverse(matrix: Any) -> Any:
     """Return about the inverse of the midpoint; it need not be accurate."""
     try:
@@ -284,7 +278,7 @@ def _is_nearly_orthonormal(point: Sequence[Any], frame: Any) -> bool:
     from flint import arb_mat
 
     columns = arb_mat([[*row, c] for row, c in zip(frame.tolist(), point, strict=True)])
-    return bool(frobenius(columns.transpose() * columns - _identity(len(point))) < 3 * _ball(_ROUNDING))
+    return bool(frobenius(columns.transpose() * columns - identity(len(point))) < 3 * _ball(_ROUNDING))
 
 
 def _rotations(points: Any) -> list[Any]:
