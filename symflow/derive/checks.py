@@ -7,6 +7,7 @@ steps: they put explicit matrices into the formulas and compute in rationals, or
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +91,17 @@ class AffineInQuery:
         return Checked(max(degrees) <= 1, "components at d = 1, 2", f"degree in x: {degrees}")
 
 
+def by_quadrature(error: Callable[[int, int], Any], method: str = "lattice quadrature") -> Checked:
+    """Return whether an error, for a size and so many digits, is at d = 1, 2 that of their rounding."""
+    errors, passed = [], True
+    for size, digits in QUADRATURE_DIGITS.items():
+        with mpmath.workdps(digits + 10):
+            found = error(size, digits)
+            passed = passed and found < mpmath.mpf(10) ** (5 - digits)
+            errors.append(f"d = {size}: {mpmath.nstr(found, 2)}")
+    return Checked(bool(passed), f"{method}, 50 digits at d = 1, 20 at d = 2", "; ".join(errors))
+
+
 @dataclass(frozen=True)
 class LatticeQuadrature:
     r"""``formula`` equals :math:`\int v(y)e^{s(x,y)}d\mu / \int e^{s(x,y)}d\mu`, μ = N(α, Σ).
@@ -108,13 +120,7 @@ class LatticeQuadrature:
 
     def run(self) -> Checked:
         """Compare the formula with the lattice sums at d = 1, 2."""
-        errors, passed = [], True
-        for size, digits in QUADRATURE_DIGITS.items():
-            with mpmath.workdps(digits + 10):
-                error = self._error(size, digits)
-                passed = passed and error < mpmath.mpf(10) ** (5 - digits)
-                errors.append(f"d = {size}: {mpmath.nstr(error, 2)}")
-        return Checked(bool(passed), "lattice quadrature, 50 digits at d = 1, 20 at d = 2", "; ".join(errors))
+        return by_quadrature(self._error)
 
     def _error(self, size: int, digits: int) -> Any:
         draw = Draw(size, seed=7 * size)

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 from sympy import BlockMatrix, Expr, Matrix, log, pi, symbols
 
-from symflow.derive.checks import QUADRATURE_DIGITS, lattice_integral, lattice_mean
+from symflow.derive.checks import by_quadrature, lattice_integral, lattice_mean
 from symflow.derive.components import ROOT_DIGITS, Draw, explicit, in_digits, is_nonzero
 from symflow.derive.steps import Checked
 
@@ -114,14 +114,10 @@ class DoublyStochastic:
 
     def run(self) -> Checked:
         """Sum over lattices at d = 1, 2."""
-        errors, passed = [], True
-        for size, digits in QUADRATURE_DIGITS.items():
-            with mpmath.workdps(digits + 10):
-                error = max(self._errors(size, digits))
-                passed = passed and error < mpmath.mpf(10) ** (5 - digits)
-                errors.append(f"d = {size}: {mpmath.nstr(error, 2)}")
-        method = "both marginals and the average by lattice quadrature, 50 digits at d = 1, 20 at d = 2"
-        return Checked(bool(passed), method, "; ".join(errors))
+        return by_quadrature(
+            lambda size, digits: max(self._errors(size, digits)),
+            "both marginals and the average by lattice quadrature",
+        )
 
     def _errors(self, size: int, digits: int) -> list[Any]:
         case = _Case(self, size)

@@ -84,15 +84,9 @@ class ExpSum(ExactReal):
     def __neg__(self) -> ExpSum:
         return ExpSum({exponent: -c for exponent, c in self.terms.items()})
 
-    def __pos__(self) -> ExpSum:
-        return self
-
     def __sub__(self, other: Any) -> Any:
         given = _terms(other)
         return NotImplemented if given is None else self + ExpSum({a: -c for a, c in given.items()})
-
-    def __rsub__(self, other: Any) -> Any:
-        return (-self) + other
 
     def __mul__(self, other: Any) -> Any:
         given = _terms(other)
@@ -187,15 +181,9 @@ class ExpFraction(ExactReal):
     def __neg__(self) -> ExpFraction:
         return ExpFraction(-self.numerator, self.denominator)
 
-    def __pos__(self) -> ExpFraction:
-        return self
-
     def __sub__(self, other: Any) -> Any:
         given = _parts(other)
         return NotImplemented if given is None else self + quotient(-given[0], given[1])
-
-    def __rsub__(self, other: Any) -> Any:
-        return (-self) + other
 
     def __mul__(self, other: Any) -> Any:
         given = _parts(other)

@@ -197,9 +197,6 @@ class FieldElement(ExactReal):
     def __neg__(self) -> FieldElement:
         return FieldElement(self.field, -self.value)
 
-    def __pos__(self) -> FieldElement:
-        return self
-
     def reciprocal(self) -> FieldElement:
         """Return 1/x for x ≠ 0."""
         if self.is_zero():

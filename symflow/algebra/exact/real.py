@@ -56,8 +56,14 @@ class ExactReal:
     def __neg__(self) -> Any:
         raise NotImplementedError
 
+    def __pos__(self) -> Any:
+        return self
+
     def __sub__(self, other: Any) -> Any:
         raise NotImplementedError
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self) + other
 
     def arb(self, bits: int = 128) -> Any:
         """Return a ``flint.arb`` that contains the number with a relative error below ``2**-bits``.

@@ -10,7 +10,7 @@ import mpmath
 from sympy import Expr, Integer, Matrix, Rational, Symbol, exp, eye, log, symbols
 
 from symflow.algebra.determinant import LogDet
-from symflow.derive.checks import QUADRATURE_DIGITS, lattice_mean
+from symflow.derive.checks import by_quadrature, lattice_mean
 from symflow.derive.components import Draw, explicit
 from symflow.derive.second_variation.gaussian import (
     ALPHA,
@@ -101,13 +101,7 @@ class AccelerationByQuadrature:
 
     def run(self) -> Checked:
         """Compare at d = 1 with fifty digits, at d = 2 with twenty."""
-        errors, passed = [], True
-        for size, digits in QUADRATURE_DIGITS.items():
-            with mpmath.workdps(digits + 10):
-                error = self._error(size, digits)
-                passed = passed and error < mpmath.mpf(10) ** (5 - digits)
-                errors.append(f"d = {size}: {mpmath.nstr(error, 2)}")
-        return Checked(bool(passed), "lattice quadrature, 50 digits at d = 1, 20 at d = 2", "; ".join(errors))
+        return by_quadrature(self._error)
 
     def _error(self, size: int, digits: int) -> Any:
         m = self.metric
