@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 from sympy import (
-    Add,
     Determinant,
-    Function,
     Identity,
     Inverse,
     MatAdd,
@@ -25,15 +23,11 @@ from sympy import (
     MatrixExpr,
     MatrixSymbol,
     Mul,
-    Pow,
     S,
     Symbol,
     Trace,
     Transpose,
     ZeroMatrix,
-    exp,
-    log,
-    sift,
 )
 
 from symflow.algebra.determinant import LogDet
@@ -41,9 +35,8 @@ from symflow.algebra.functionals.average import Average, average, averages
 from symflow.algebra.functionals.nodes import law_functions
 from symflow.checking import Array
 from symflow.clustering.pairs import blocks
-from symflow.codegen.names import identifiers
-from symflow.codegen.tokens.scalars import NUMPY, text_of
 from symflow.derive.particles.pairings import PairedScore, paired_score
+from symflow.energies.expressions import LogAverage, compiled, in_logarithms, named, outermost, quietly
 from symflow.errors import InputError, NoTokenFlow
 
 
@@ -85,19 +78,19 @@ def scalar_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Numbers:
     InputError
         If it depends on the law otherwise, or couples three tokens.
     """
-    expr = _in_logarithms(expr)
+    expr = in_logarithms(expr)
     for node in law_functions(expr):
         raise InputError(f"{node} is not known for a law of finitely many tokens")
-    parts = {node: _part(node, tokens) for node in _outermost(expr, _is_part)}
+    parts = {node: _part(node, tokens) for node in outermost(expr, _is_part)}
     slots = {node: Symbol(f"slot {k}", real=True) for k, node in enumerate(parts)}
     body = expr.xreplace(slots)
     functions = list(parts.values())
     names = sorted({s.name for s in body.free_symbols} - {s.name for s in slots.values()})
-    compute = _compiled(body, [*slots.values(), *_named(body, names)])
+    compute = compiled(body, [*slots.values(), *named(body, names)])
 
     def function(law: Law, env: Env) -> Any:
         arguments = [part(law, env) for part in functions] + [law.values[name] for name in names]
-        return _quietly(compute, arguments)
+        return quietly(compute, arguments)
 
     return function
 
@@ -106,11 +99,11 @@ def _part(node: Any, tokens: tuple[Any, ...]) -> Numbers:
     """Return the function of what a number is put together from."""
     if isinstance(node, Average):
         return _average(node, tokens)
-    return _log_average(node.args[0], tokens) if isinstance(node, _LogAverage) else _of_matrix(node, tokens)
+    return _log_average(node.args[0], tokens) if isinstance(node, LogAverage) else _of_matrix(node, tokens)
 
 
 def _is_part(node: Any) -> bool:
-    return isinstance(node, _LogAverage | Average | Trace | Determinant | LogDet)
+    return isinstance(node, LogAverage | Average | Trace | Determinant | LogDet)
 
 
 def vector_function(expr: Any, tokens: tuple[Any, ...] = ()) -> Numbers:
@@ -227,7 +220,7 @@ def _average(node: Any, tokens: tuple[Any, ...]) -> Numbers:
         inner = (vector_function if isinstance(body, MatrixExpr) else scalar_function)(body, (z,))
         return lambda law, env: _mean(law, inner(law, {z: law.atoms}))
     if not isinstance(body, MatrixExpr):
-        pairs = _Pairs(_in_logarithms(body), x, z)
+        pairs = _Pairs(in_logarithms(body), x, z)
         return lambda law, env: _at_token(env[x], lambda at: pairs.sums(law, at))
     parts = [_PairTerm(*_split(part), x, z) for part in MatAdd.make_args(body)]
     return lambda law, env: _at_token(
@@ -293,7 +286,7 @@ class _Pairs:
         self._columns = [scalar_function(value, (z,)) for _, value in split.columns]
         own = [*(p.symbol for p in split.pairings), *(s for s, _ in (*split.rows, *split.columns))]
         self._names = sorted({s.name for s in split.score.free_symbols} - {s.name for s in own})
-        self._compute = _compiled(split.score, [*own, *_named(split.score, self._names)])
+        self._compute = compiled(split.score, [*own, *named(split.score, self._names)])
 
     def sums(self, law: Law, at: Array) -> Array:
         """Return the average over the law at every token, (m,)."""
@@ -321,11 +314,11 @@ class _Pairs:
         sides = [(a(law, ends[0])[..., 0], b(law, ends[1])[..., 0], diff) for a, b, diff in self._sides]
         left = [np.broadcast_to(f(law, ends[0]), (m,)) for f in self._rows]
         right = [np.broadcast_to(f(law, ends[1]), (n,)) for f in self._columns]
-        named = [law.values[name] for name in self._names]
+        given = [law.values[name] for name in self._names]
         for rows in _rows(m, n):
             paired = [_paired(a[rows], b, difference) for a, b, difference in sides]
-            numbers = [*paired, *(a[rows, None] for a in left), *right, *named]
-            yield rows, _full(_quietly(self._compute, numbers), rows, m, n)
+            numbers = [*paired, *(a[rows, None] for a in left), *right, *given]
+            yield rows, _full(quietly(self._compute, numbers), rows, m, n)
 
 
 class _PairTerm:
@@ -335,7 +328,7 @@ class _PairTerm:
         self.x, self.z = x, z
         vector = MatMul(*factors) if len(factors) > 1 else factors[0]
         self.on_x, self.on_z = x in vector.free_symbols, z in vector.free_symbols
-        self._pairs = _Pairs(_in_logarithms(scale), x, z)
+        self._pairs = _Pairs(in_logarithms(scale), x, z)
         self._vector = vector_function(vector, tuple(t for t in (x, z) if t in vector.free_symbols))
 
     def sums(self, law: Law, at: Array) -> Array:
@@ -381,75 +374,6 @@ def _paired(left: Array, right: Array, difference: bool) -> Array:
     for k in range(left.shape[1]):
         found += (left[:, k, None] - right[:, k]) ** 2
     return found
-
-
-# ---- expressions
-
-
-class _LogAverage(Function):  # type: ignore[misc]
-    """The logarithm of an average of exponentials; SymPy would undo exp(−log(…))."""
-
-    nargs = 1
-    is_real = True
-
-
-def _in_logarithms(expr: Any) -> Any:
-    """Write averages of exponentials by their logarithms, where these meet other exponents."""
-    if isinstance(expr, MatrixExpr):
-        return expr
-    expr = expr.replace(
-        lambda node: isinstance(node, log) and _is_exponential(node.args[0]),
-        lambda node: _LogAverage(node.args[0]),
-    )
-    expr = expr.replace(
-        lambda node: isinstance(node, Pow) and _is_exponential(node.base) and node.exp.is_number,
-        lambda node: exp(node.exp * _LogAverage(node.base)),
-    )
-    return expr.replace(lambda node: isinstance(node, Mul), _with_one_exponential)
-
-
-def _with_one_exponential(product: Any) -> Any:
-    exponentials, others = sift(product.args, lambda factor: isinstance(factor, exp), binary=True)
-    return Mul(exp(Add(*(factor.args[0] for factor in exponentials))), *others) if exponentials else product
-
-
-def _is_exponential(node: Any) -> bool:
-    return isinstance(node, Average) and isinstance(node.body, exp)
-
-
-def _outermost(expr: Any, chosen: Callable[[Any], bool]) -> list[Any]:
-    """Return the nodes that are chosen and stand in no other such node."""
-    if chosen(expr):
-        return [expr]
-    return list(
-        dict.fromkeys(node for part in getattr(expr, "args", ()) for node in _outermost(part, chosen))
-    )
-
-
-def _named(expr: Any, names: list[str]) -> list[Any]:
-    """Return the symbols of these names."""
-    known = {s.name: s for s in expr.free_symbols}
-    return [known[name] for name in names]
-
-
-def _compiled(expr: Any, symbols: list[Any]) -> Callable[..., Any]:
-    """Return a function of arrays, from text that is our own."""
-    words = identifiers([s.name for s in symbols], reserved=("np", "scipy"))
-    text = text_of(expr, {s: words[s.name] for s in symbols}, NUMPY)
-    namespace: dict[str, Any] = {"np": np}
-    if "scipy." in text:
-        import scipy.special
-
-        namespace["scipy"] = scipy
-    arguments = ", ".join(words[s.name] for s in symbols)
-    function: Callable[..., Any] = eval(compile(f"lambda {arguments}: {text}", "<energy>", "eval"), namespace)
-    return function
-
-
-def _quietly(compute: Callable[..., Any], arguments: list[Any]) -> Any:
-    """Compute without warnings: whoever uses the numbers refuses what is not finite."""
-    with np.errstate(all="ignore"):
-        return compute(*arguments)
 
 
 def _size(size: Any, law: Law) -> int:
