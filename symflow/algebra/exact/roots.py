@@ -107,19 +107,6 @@ def isolate(polynomial: Polynomial, low: Fraction, high: Fraction) -> list[Inter
     raise Undecided(f"the roots are not told apart after {_MAX_CUTS} cuts")
 
 
-def refine(polynomial: Polynomial, interval: Interval, width: Fraction) -> Interval:
-    """Return a narrower interval around the only root of one, by bisection."""
-    left, right = interval
-    below = sign(value_at(polynomial, left))
-    while right - left > width:
-        middle = (left + right) / 2
-        here = sign(value_at(polynomial, middle))
-        if here == 0:
-            return middle, middle
-        left, right = (middle, right) if here == below else (left, middle)
-    return left, right
-
-
 def is_positive(polynomial: Polynomial, low: Any, high: Any) -> Positivity:
     """Decide whether a polynomial is positive on the closed interval, with evidence where it is not.
 
