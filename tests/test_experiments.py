@@ -32,6 +32,10 @@ FIGURES = {
     "plot_landscapes": {"landscapes", "landscapes_speed"},
     "plot_hessians": {"hessian_spectra"},
     "plot_atlas": {"atlas", "atlas_larger"},
+    "plot_random_layers": {"random_layers_cosines", "random_layers_energy"},
+    "plot_noise_clusters": {"noise_clusters", "noise_clusters_speed"},
+    "plot_pair_law": {"pair_law", "synchronisation"},
+    "plot_noise_rates": {"noise_chaos", "noise_decay"},
 }
 
 
@@ -253,3 +257,35 @@ def test_consensus_is_the_only_maximum_of_an_atlas(result: Any) -> None:
         assert all(point.certified for point in one)
         assert [point.name for point in one if point.kind == "maximum"] == ["consensus"]
     assert found["verdict"].status == "proved"
+
+
+def test_repulsion_and_noise_with_a_mean_direction(result: Any) -> None:
+    """Attention gathers tokens, repulsion keeps them apart; the field of the sigmoid gathers them by itself."""
+    last = result("plot_random_layers")["last"]
+    for bias in (0.0, 0.1):
+        for d in (5, 16):
+            assert last["relu", bias, 1, d] > last["relu", bias, 0, d] > last["relu", bias, -1, d]
+        assert last["sigmoid", bias, -1, 16] > 0.95
+    assert last[None, 0.0, -1, 16] == pytest.approx(-1 / 15, abs=2e-3)  # 16 tokens find the simplex
+
+
+def test_noise_alone_makes_one_cluster_or_two(result: Any) -> None:
+    found = result("plot_noise_clusters")
+    assert found["ends"]["tanh"].min() < -0.99
+    assert np.abs(found["ends"]["tanh"]).mean() > 0.8
+    assert found["ends"]["relu"].mean() > 0.6
+    for slope, error, exponent in found["measured"].values():
+        assert abs(slope - exponent) < 4 * error + 0.01 * abs(exponent)
+
+
+def test_laws_of_pairs_agree_with_their_equation(result: Any) -> None:
+    """Kolmogorov's distance of 2000 samples exceeds 0.044 with probability 1e-3; the step adds to it."""
+    assert max(result("plot_pair_law")["gaps"].values()) < 0.06
+    assert result("plot_pair_law")["worst"].max() < 4.5
+
+
+def test_rates_of_noise_are_within_what_is_proved(result: Any) -> None:
+    found = result("plot_noise_rates")
+    for d, (rate, error) in found["rates"].items():
+        assert rate + 2 * error < found["RATES"][d]
+    assert max(found["margins"].values()) < 0
