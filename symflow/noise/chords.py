@@ -45,7 +45,8 @@ def chord_forms() -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=64)
-def _terms(dim: int) -> tuple[Terms, Terms]:
+def generator_terms(dim: int) -> tuple[Terms, Terms]:
+    """Return the terms of H₀ and H₁ at a size d."""
     from sympy import Integer, Poly, Symbol
 
     from symflow.derive.noise.symbols import COSINE, SIZE
@@ -73,7 +74,7 @@ class Chords:
         low, high = interval
         u = ball(low).union(ball(high)) if low < high else ball(low)
         values = (u, self.chord(interval), self.noise.ends[0])
-        first, second = (_evaluated(terms, values) for terms in _terms(self.noise.dim))
+        first, second = (_evaluated(terms, values) for terms in generator_terms(self.noise.dim))
         return first, second
 
     def chord(self, interval: Interval) -> Any:

@@ -21,8 +21,10 @@ from symflow.noise.covariance import Covariance
 from symflow.noise.enclosure import ball
 from symflow.noise.exponents import exponent_parts
 from symflow.noise.fields import covariance_of, ends_of, refuse_unknown
+from symflow.noise.gegenbauer import schoenberg_coefficient
 from symflow.noise.program import KappaProgram, OnCosines, kappa_program
 from symflow.noise.rates import energy_profile, fractional_profile, minimum
+from symflow.noise.scale import sync_probability
 
 #: Bits beyond those that are asked for.
 _GUARD = 112
@@ -67,8 +69,8 @@ class CommonNoise:
     Examples
     --------
     >>> noise = CommonNoise("relu", 0.1, 0.1, dim=5)
-    >>> print(noise.lyapunov, float(noise.dissipation))
-    [-0.13 ± 0] 0.17
+    >>> float(noise.lyapunov), float(noise.dissipation), noise.is_odd
+    (-0.13, 0.17, False)
     """
 
     activation: Any
@@ -248,6 +250,46 @@ class CommonNoise:
         exact = _exact("power", power, allow_zero=False)
         found = minimum(fractional_profile(self, exact), _MINIMUM, self.precision).value
         return Ball(-found.midpoint, found.radius)
+
+    def sync_probability(self, u0: Any) -> Ball:
+        r"""Return the probability that two tokens meet in odd noise, instead of becoming opposite.
+
+        .. math:: P(u_t \to 1) = \int_{-1}^{u_0}s' \Big/ \int_{-1}^{1}s', \qquad s' = e^{-\int G_0/G_1}
+
+        Parameters
+        ----------
+        u0 : number
+            Cosine at the start, in [−1, 1]; a float stands for the fraction that it is.
+
+        Raises
+        ------
+        InputError
+            If the noise is not odd or λ₁ ≥ 0.
+
+        References
+        ----------
+        ABGSR26.
+
+        Examples
+        --------
+        >>> round(float(CommonNoise("linear", dim=3).sync_probability(0.5)), 12)  # 1 − arccos(1/2)/π
+        0.666666666667
+        """
+        return sync_probability(self, _cosine(u0))
+
+    def gegenbauer(self, k: int) -> Ball:
+        r"""Return the k-th Schoenberg coefficient b_k ≥ 0 of κ.
+
+        .. math:: \kappa(u) = \sum_k b_k P_k(u), \qquad P_k(1) = 1,
+
+        P_k the Gegenbauer polynomial of degree k, a zonal harmonic on the unit sphere of :math:`\mathbb{R}^d`.
+
+        Parameters
+        ----------
+        k : int
+            Degree, from 0 on.
+        """
+        return schoenberg_coefficient(self, k)
 
     def _exponent(self, name: str, order: Fraction = Fraction(1)) -> Ball:
         from flint import ctx

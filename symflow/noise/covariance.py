@@ -97,13 +97,15 @@ class HermiteCovariance(Covariance):
         return _horner(self._slopes(), r) + _signed(self.slope_tail, r, self.degree)
 
     def chord(self, r: Any) -> Any:
-        # Σ_j r^j Σ_{k>j} a_k²: the coefficients are sums to the end, and those of j > n add up to at most
-        # Σ_{k>n} k a_k².
+        return _horner(self.chord_coefficients(), r) + _signed(self.slope_tail, r, self.degree + 1)
+
+    def chord_coefficients(self) -> list[Any]:
+        """Return Σ_{k>j} a_k² for j ≤ n, coefficients of the chord; those further on add up to the tail."""
         sums, left = [], self.at_one
         for square in self.squares:
             left = left - square
             sums.append(left)
-        return _horner(sums, r) + _signed(self.slope_tail, r, self.degree + 1)
+        return sums
 
     def near_end(self, s: Any, end: int) -> Any:
         return _horner(self.squares, end * (1 - s * s))
@@ -167,6 +169,14 @@ class KinkCovariance(Covariance):
         r, angle = 1 - s * s, _angle(s)
         curved = s * (2 - s * s).sqrt() + r * angle
         return self._offset() + end * self._linear() * r + self._curved() * curved
+
+    def at_angle(self, theta: Any) -> Any:
+        """Return K(cos θ), which is analytic in θ."""
+        from flint import arb
+
+        r = theta.cos()
+        curved = theta.sin() + r * (arb.pi() / 2 - theta)
+        return self._offset() + self._linear() * r + self._curved() * curved
 
     def slope_near_end(self, s: Any, end: int) -> Any:
         return self._linear() + end * self._curved() * _angle(s)

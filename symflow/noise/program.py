@@ -140,7 +140,7 @@ def _piece(
     from flint import arb, arb_series
 
     count = 2 * terms
-    with _series_length(count):
+    with series_length(count):
         series = function(arb_series([ball(centre), arb(1)], count))
     exact = [c * ball(width**k) for k, c in enumerate(series.coeffs())]
     exact += [arb(0)] * (count - len(exact))
@@ -170,7 +170,7 @@ def _beyond(function: Callable[[Any], Any], centre: Fraction, half: Fraction, co
 
 
 @contextmanager
-def _series_length(count: int) -> Iterator[None]:
+def series_length(count: int) -> Iterator[None]:
     """Let power series have ``count`` terms inside the block."""
     from flint import ctx
 
