@@ -394,17 +394,16 @@ try:
 except KeyboardInterrupt:
     print("interrupted", go(3).status, flush=True)
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=os.environ
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    start = time.perf_counter()
-    assert process.stdout.readline() == "interrupted finished\n"
-    assert time.perf_counter() - start < 2.0
-    assert process.wait(10) == 0
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        assert process.stdout.readline() == "interrupted finished\n"
+        assert time.perf_counter() - start < 2.0
+        assert process.wait(10) == 0
 
 
 @pytest.mark.parametrize("phi", ["relu", "leaky_relu", "linear", "z**3/3 - z"])
