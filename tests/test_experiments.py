@@ -260,7 +260,7 @@ def test_consensus_is_the_only_maximum_of_an_atlas(result: Any) -> None:
 
 
 def test_repulsion_and_noise_with_a_mean_direction(result: Any) -> None:
-    """Attention gathers tokens, repulsion keeps them apart; the field of the sigmoid gathers them by itself."""
+    """Attention gathers tokens, repulsion keeps them apart; the field of the sigmoid gathers them alone."""
     last = result("plot_random_layers")["last"]
     for bias in (0.0, 0.1):
         for d in (5, 16):

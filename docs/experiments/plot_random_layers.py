@@ -21,7 +21,7 @@ OPTIONS = read_options()
 PAPER = OPTIONS.size == "paper"
 SPEC = example("random-layers")
 if not PAPER:
-    SPEC = changed(SPEC, {"network": {"layers": 50, "width": 128}, "initial": {"n": 16}})
+    SPEC = changed(SPEC, {"network": {"layers": 40, "width": 64}, "initial": {"n": 16}})
 HORIZON, BETA, PATHS = SPEC.network.horizon, float(SPEC.model.beta), 8 if PAPER else 4
 SIZES = (5, 64, 128) if PAPER else (5, 16)
 BIASES, FACTORS = (0.0, 0.1), (1, 0, -1)
