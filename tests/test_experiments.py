@@ -35,7 +35,7 @@ FIGURES = {
     "plot_random_layers": {"random_layers_cosines", "random_layers_energy"},
     "plot_noise_clusters": {"noise_clusters", "noise_clusters_speed"},
     "plot_pair_law": {"pair_law", "synchronisation"},
-    "plot_noise_rates": {"noise_chaos", "noise_decay"},
+    "plot_noise_rates": {"noise_chaos", "noise_decay", "noise_coupling"},
 }
 
 
@@ -289,3 +289,6 @@ def test_rates_of_noise_are_within_what_is_proved(result: Any) -> None:
     for d, (rate, error) in found["rates"].items():
         assert rate + 2 * error < found["RATES"][d]
     assert max(found["margins"].values()) < 0
+    wide, deep = found["couplings"].values()
+    assert wide[0] < -1.0 + 3 * wide[1] + 0.15
+    assert deep[0] < -0.5

@@ -3,7 +3,8 @@ Rates of common noise
 =====================
 
 What theorems say about tokens in common noise, measured with error bars: how fast clouds of N tokens approach
-their random limit, and how the mean of the dissipation energy decays below its certified bound.
+their random limit, how the mean of the dissipation energy decays below its certified bound, and how fast
+networks approach the equation.
 
 ``python docs/experiments/plot_noise_rates.py --size paper`` has more tokens and more paths.
 """
@@ -13,6 +14,7 @@ from measure import keep, read_options, slope
 
 import symflow
 from symflow.claims.abgsr26.chaos import RATES, cloud_distances
+from symflow.claims.abgsr26.network import coupled_errors
 from symflow.energies import Dissipation
 from symflow.plot import Band, Points, band_grid, fits
 
@@ -79,3 +81,41 @@ for name, size in (("relu", 16), ("tanh", 16), ("sigmoid", 5)):
         )
 decay_figure = band_grid({"": panels}, r"$E[\mathcal{E}(t)]/\mathcal{E}(0)$")
 keep(decay_figure, OPTIONS, "noise_decay")
+
+# %%
+# Networks and their limit
+# ------------------------
+# The network and the equation with common noise are coupled layer by layer: both fields at the tokens of the
+# network by the optimal map between their covariances, the limit at its own tokens given that. The theorem
+# bounds :math:`E\sup|X - \bar X|^2` by a multiple of :math:`\log L/L + 1/m`.
+
+SIZES = {"n": 8, "time": 1.0, "paths": 400 if PAPER else 48}
+WIDTHS, DEPTHS = 2 ** np.arange(3, 11 if PAPER else 9, 2), 2 ** np.arange(2, 8 if PAPER else 6)
+FINE = int(2 * DEPTHS[-1])
+coupled = {
+    "width m, infinitely wide limit": (
+        WIDTHS,
+        coupled_errors([(8, m) for m in WIDTHS.tolist()], SIZES, 3, lambda _: {"substeps": None}),
+    ),
+    "depth L, infinitely wide": (
+        DEPTHS,
+        coupled_errors(
+            [(depth, 1) for depth in DEPTHS.tolist()],
+            SIZES,
+            3,
+            lambda depth: {"substeps": FINE // depth, "infinite": True},
+        ),
+    ),
+}
+groups = {}
+couplings: dict[str, tuple[float, float]] = {}
+for name, (sizes, errors) in coupled.items():
+    mean, error = errors.mean(axis=1), errors.std(axis=1) / np.sqrt(errors.shape[1])
+    rate, uncertainty, intercept = slope(np.log(sizes), np.log(mean), error / mean)
+    couplings[name] = rate, uncertainty
+    line = sizes.astype(float), np.exp(intercept) * sizes.astype(float) ** rate
+    text = rf"{name}: exponent ${rate:.2f} \pm {uncertainty:.2f}$"
+    groups[text] = Points(sizes.astype(float), mean, mean - error, mean + error, line)
+    print(f"{name}: E sup |X − X̄|² with the exponent {rate:.3f} ± {uncertainty:.3f}")
+coupling_figure = fits({"": groups}, "$m$ or $L$", r"$E\,\sup|X - \bar{X}|^2$", scales=("log", "log"))
+keep(coupling_figure, OPTIONS, "noise_coupling")
