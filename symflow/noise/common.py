@@ -282,7 +282,7 @@ class CommonNoise:
 
         .. math:: \kappa(u) = \sum_k b_k P_k(u), \qquad P_k(1) = 1,
 
-        P_k the Gegenbauer polynomial of degree k, a zonal harmonic on the unit sphere of :math:`\mathbb{R}^d`.
+        P_k the Gegenbauer polynomial of degree k, a zonal harmonic on the unit sphere in dimension d.
 
         Parameters
         ----------

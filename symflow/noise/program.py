@@ -23,7 +23,9 @@ from symflow.noise.enclosure import ball
 
 _BITS = 256
 #: Radii of circles on which functions are bounded.
-_RADII = (Fraction(2, 5), Fraction(3, 10), Fraction(1, 5), Fraction(1, 10), Fraction(1, 20), Fraction(1, 50))
+_RADII = tuple(Fraction(k, 100) for k in (40, 30, 25, 20, 16, 13, 10, 7, 5, 2))
+#: Taylor coefficients that are computed, for each that is kept.
+_COMPUTED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ def kappa_program(
 ) -> KappaProgram:
     """Return a table of a function of (s, side), which is analytic in s, with a proved error.
 
-    The Taylor coefficients at the centre of a piece are computed in balls, twice as many as are kept; those
+    The Taylor coefficients at the centre of a piece are computed in balls, more than are kept; those
     further on are bounded by the maximum on a circle (Cauchy).
 
     Parameters
@@ -139,7 +141,7 @@ def _piece(
     """Return coefficients in (s − centre)/width for |s − centre| ≤ width/2, and a bound of their error."""
     from flint import arb, arb_series
 
-    count = 2 * terms
+    count = _COMPUTED * terms
     with series_length(count):
         series = function(arb_series([ball(centre), arb(1)], count))
     exact = [c * ball(width**k) for k, c in enumerate(series.coeffs())]
