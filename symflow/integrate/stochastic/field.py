@@ -110,13 +110,13 @@ Settings = tuple[dict[str, Any], float]
 
 def _covariance(noise: CommonNoise, count: int, steps: Steps) -> Settings:
     """The field at the tokens, by a factor of their covariance."""
-    tiny = _MERGED * count * float(np.finfo(np.float64).eps) * float(noise.kappa(1.0))
-    return {"kappa": _table(noise), "tiny": tiny}, 0.0
+    table, variance = _table(noise)
+    return {"kappa": table, "tiny": _MERGED * count * float(np.finfo(np.float64).eps) * variance}, 0.0
 
 
 @lru_cache(maxsize=16)
-def _table(noise: CommonNoise) -> Array:
-    r"""Return κ as polynomials in :math:`s = \sqrt{1 - |u|}`, (TERMS, PIECES): those of u ≥ 0 first.
+def _table(noise: CommonNoise) -> tuple[Array, float]:
+    r"""Return κ as polynomials in :math:`s = \sqrt{1 - |u|}`, (TERMS, PIECES), those of u ≥ 0 first; and κ(1).
 
     κ of a layer has singularities like :math:`(1 \mp u)^{k+1/2}` at the ends at most, and is analytic in s on
     either side of u = 0; interpolation at Chebyshev's nodes of every piece therefore converges geometrically.
@@ -133,12 +133,13 @@ def _table(noise: CommonNoise) -> Array:
         table[:, piece] = np.polynomial.chebyshev.cheb2poly(fitted) * 2.0 ** np.arange(paths.TERMS)
         found = np.polynomial.polynomial.polyval(0.5 * trials, table[:, piece])
         worst = max(worst, float(np.abs(found - noise.kappa(_cosines(trials, side, place))).max()))
-    if not worst <= _EXACT * float(noise.kappa(1.0)):
+    variance = float(noise.kappa(1.0))
+    if not worst <= _EXACT * variance:
         raise InputError(
             f"polynomials miss κ of the noise by {worst:.1e}, it is not smooth enough between -1 and 1; "
             "use draw = 'features'"
         )
-    return table
+    return table, variance
 
 
 def _cosines(x: Array, side: int, place: int) -> Array:
