@@ -116,7 +116,7 @@ def _covariance(noise: CommonNoise, count: int, steps: Steps) -> Settings:
 
 @lru_cache(maxsize=16)
 def _table(noise: CommonNoise) -> tuple[Array, float]:
-    r"""Return κ as polynomials in :math:`s = \sqrt{1 - |u|}`, (TERMS, PIECES), those of u ≥ 0 first; and κ(1).
+    r"""Return κ as polynomials in :math:`s = \sqrt{1 - |u|}`, (TERMS, PIECES), u ≥ 0 first; and κ(1).
 
     κ of a layer has singularities like :math:`(1 \mp u)^{k+1/2}` at the ends at most, and is analytic in s on
     either side of u = 0; interpolation at Chebyshev's nodes of every piece therefore converges geometrically.
