@@ -60,7 +60,7 @@ def coupled_errors(
 
 
 def _rates(seed: int, sizes: Mapping[str, float], deadline: Deadline) -> Sequence[Estimate]:
-    fine, layers = int(sizes["steps"]), int(sizes["layers"])
+    fine, layers = int(sizes["reference"]), int(sizes["layers"])
     wide = coupled_errors([(layers, m) for m in WIDTHS], sizes, seed, lambda _: {"substeps": None})
     deadline.check()
     deep = coupled_errors(
@@ -144,7 +144,7 @@ RATES = Experiment(
     scope="softmax attention on the sphere, Q = K = V = I, beta = 1, 4 tokens in dimension 3; ReLU, "
     "sigma_W = sigma_U = 0.1; L from 4 to 32, m from 8 to 512, 256 steps of the equation, T = 1",
     run=_rates,
-    sizes={"n": 4, "paths": 64, "steps": 256, "layers": 16, "time": 1.0},
+    sizes={"n": 4, "paths": 64, "reference": 256, "layers": 16, "time": 1.0},
     seed=31,
 )
 
