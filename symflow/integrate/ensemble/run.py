@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symflow.checking import Array
+from symflow.checking import Array, whole_number
 from symflow.codegen.kernel import BACKENDS
 from symflow.errors import BuildError, InputError, NormaliserDiverges
 from symflow.integrate.backends import runtime
@@ -147,7 +147,7 @@ def ensemble(
         )
         return run_paths(
             model, laws, params, noise, steps, rng, paths,
-            threads=_count(threads, "threads"), backend=_backend(backend), progress=_reporter(progress),
+            threads=whole_number(threads, "threads"), backend=_backend(backend), progress=_reporter(progress),
         )  # fmt: skip
     refuse_of_noise(**drawing, paths=paths)
     options = read_options(
@@ -156,7 +156,7 @@ def ensemble(
         max_wall_time=max_wall_time,
     )  # fmt: skip
     members = read_members(model, laws, params, (options.t0, options.t1))
-    threads, step = _count(threads, "threads"), _CHUNK if chunk is None else _count(chunk, "chunk")
+    threads, step = whole_number(threads, "threads"), _CHUNK if chunk is None else whole_number(chunk, "chunk")
     chosen, reporter = _backend(backend), _reporter(progress)
     if clouds:
         return run_clouds(members, options, threads, step, chosen, reporter)
@@ -198,12 +198,6 @@ def _refuse_divergent(members: Members, options: Options, rows: Rows) -> None:
             refuse_divergent(problem, problem.tilt())
         except NormaliserDiverges as error:
             raise NormaliserDiverges(f"member {m}: {error}", error.value) from None
-
-
-def _count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(f"{name} = {value!r} must be a whole number ≥ 1")
-    return int(value)
 
 
 def _backend(backend: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symflow.checking import Array
+from symflow.checking import Array, whole_number
 from symflow.errors import InputError
 from symflow.integrate.options import Callback, Options, read_options
 
@@ -161,8 +161,4 @@ def _draw(draw: str | None, method: str) -> str:
 
 
 def _whole(value: Any, name: str, default: int) -> int:
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(f"{name} = {value!r} must be a whole number ≥ 1")
-    return int(value)
+    return default if value is None else whole_number(value, name)
