@@ -1,4 +1,4 @@
-"""The command ``simulate``: a spec file in; a trajectory of a Gaussian law or of tokens, or many paths, out."""
+"""The command ``simulate``: a spec file in; a run of a Gaussian law or of tokens, or many paths, out."""
 
 from __future__ import annotations
 

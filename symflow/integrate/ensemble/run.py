@@ -156,7 +156,8 @@ def ensemble(
         max_wall_time=max_wall_time,
     )  # fmt: skip
     members = read_members(model, laws, params, (options.t0, options.t1))
-    threads, step = whole_number(threads, "threads"), _CHUNK if chunk is None else whole_number(chunk, "chunk")
+    threads = whole_number(threads, "threads")
+    step = _CHUNK if chunk is None else whole_number(chunk, "chunk")
     chosen, reporter = _backend(backend), _reporter(progress)
     if clouds:
         return run_clouds(members, options, threads, step, chosen, reporter)
