@@ -92,6 +92,7 @@ def write_report(
     chosen = load_spec(spec) if isinstance(spec, str | Path) else spec
     _require_replaceable(target)
     if chosen is not None:
+        _refuse_noise(chosen)
         chosen.require("parameters", "initial", "time")
     with _in_place(target) as folder:
         report = _gather(folder, chosen, say)
@@ -103,6 +104,16 @@ def write_report(
         text = json.dumps(_finite(summary), indent=1, ensure_ascii=False, allow_nan=False)
         (folder / _MARKER).write_text(text + "\n", encoding="utf-8")
     return Written(target, report.passed, _finite(summary))
+
+
+def _refuse_noise(spec: Spec) -> None:
+    """Refuse a spec whose run the report would show without its noise."""
+    for section in ("network", "noise"):
+        if getattr(spec, section) is not None:
+            raise InputError(
+                f"{spec.name}: a report on a spec shows runs without common noise, this one has [{section}]; "
+                "use symflow simulate SPEC --out FILE.npz, or drop the section"
+            )
 
 
 def _gather(folder: Path, spec: Spec | None, say: Progress) -> Report:

@@ -54,3 +54,12 @@ def test_report_on_a_spec_that_lacks_a_section(symflow_command: Any, tmp_path: P
     assert done.code == 2
     assert "is missing" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_report_refuses_a_run_that_it_would_show_without_its_noise(
+    symflow_command: Any, examples: Path, tmp_path: Path
+) -> None:
+    done = symflow_command("report", tmp_path / "out", "--spec", examples / "noise-clusters-relu.toml")
+    assert done.code == 2
+    assert "symflow simulate" in done.stderr
+    assert not (tmp_path / "out").exists()
