@@ -80,7 +80,7 @@ EXPERIMENT = Experiment(
     "independent clouds of 16 to 128 uniform tokens in one noise at t = 1, dimensions 2, 3, 4, 6",
     run=_measure,
     sizes={"paths": 128, "time": 1.0, "dt": 0.1},
-    seed=21,
+    seed=11,  # none of the sizes was chosen with it
 )
 
 CLAIMS = (
