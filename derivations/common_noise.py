@@ -25,7 +25,7 @@ OUT = Path(sys.argv[1]) if len(sys.argv) > 1 else None
 # The generator, and its limits where tokens meet
 # -----------------------------------------------
 # Itô's formula with traces of projectors at symbolic size. The correction of Itô's equation is what layer
-# normalisation leaves of the second derivative of v/|v|.
+# normalisation leaves of the second derivative of :math:`v/|v|`.
 
 found = pair_generator()
 for step, seen in found.checked():
