@@ -23,6 +23,8 @@ BLOW_UP = {"softmax-blow-up", "blow-up-softmax", "blow-up-multihead"}
 @cache
 def _run(name: str, **changes: Any) -> Any:
     spec = load_spec(FOLDER / f"{name}.toml")
+    if spec.network is not None:
+        return spec.deep_transformer().run(spec.initial, spec.noise.seed)
     return solve(spec.model, spec.initial, spec.parameters, spec.t_span, t_eval=spec.t_eval, **spec.solver)
 
 

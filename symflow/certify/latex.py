@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from symflow.certify.lemmas import LEMMAS
+from symflow.certify.readable import breakable
 from symflow.certify.recheck import proof_kinds, replay
 from symflow.derive.tex import tex_escape
 
@@ -41,8 +42,11 @@ def _witness(witness: Any) -> list[str]:
     """Return the evidence of a refutation, part by part."""
     if not isinstance(witness, Mapping):
         return [rf"Witness: {tex_escape(str(witness))}."]
-    items = (rf"\item {tex_escape(str(name))}: {tex_escape(str(part))}" for name, part in witness.items())
-    return ["Witness:", r"\begin{itemize}", *items, r"\end{itemize}"]
+    items = (
+        rf"\item {tex_escape(str(name))}: {breakable(tex_escape(str(part)))}"
+        for name, part in witness.items()
+    )
+    return ["Witness:", r"\begin{itemize}\raggedright", *items, r"\end{itemize}"]
 
 
 def _certified(certificate: Certificate) -> list[str]:

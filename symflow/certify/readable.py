@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -10,6 +11,8 @@ from symflow.algebra.grammar import parse
 from symflow.algebra.latex import latex
 from symflow.derive.tex import tex_escape
 
+#: A line may end after these.
+_OPERATOR = re.compile(r"[*/,(=)](?! )")
 #: Lines of a replay that are written out; of longer ones the first and the last.
 MOST_LINES = 30
 
@@ -63,10 +66,21 @@ def lines_latex(lines: Sequence[Any]) -> list[str]:
         rf"\item \emph{{{left_out} lines that are not shown.}}" if line is None else _item(line)
         for line in shown
     ]
-    return [r"\begin{description}", *items, r"\end{description}"]
+    return [r"\begin{description}\raggedright", *items, r"\end{description}"]
 
 
 def _item(line: Any) -> str:
     """Return one line; brackets around the label keep a bracket in it from ending it."""
     label, said, reason = (tex_escape(part) for part in (line.id, line.statement, line.reason))
-    return rf"\item[{{{label}}}] {said} \emph{{[{reason}]}}"
+    return rf"\item[{{{label}}}] {breakable(said)} \emph{{[{breakable(reason)}]}}"
+
+
+def breakable(text: str) -> str:
+    r"""Let a formula that is written as text break after its operators.
+
+    Examples
+    --------
+    >>> breakable("V*Sigma*A")
+    'V*\\allowbreak{}Sigma*\\allowbreak{}A'
+    """
+    return _OPERATOR.sub(r"\g<0>\\allowbreak{}", text)
