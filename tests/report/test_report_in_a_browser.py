@@ -59,7 +59,7 @@ def test_everything_is_drawn_and_nothing_leaves_the_machine(browser, page):
     pictures = browser.execute_script(
         "return [...document.images].map(i => [i.complete, i.naturalWidth, i.getBoundingClientRect().width])"
     )
-    # three for each subject, two for the positions of a mask, eight of tokens, three of energies, two of noise
+    # three a subject, two for the positions of a mask, eight of tokens, three of energies, two of noise
     assert len(pictures) == 3 * 7 + 2 + 8 + 3 + 2
     assert all(complete and natural > 0 and shown > 100 for complete, natural, shown in pictures)
     urls = _requests(browser)
