@@ -12,7 +12,7 @@ from symflow.algebra.latex import latex
 from symflow.derive.tex import tex_escape
 
 #: A line may end after these.
-_OPERATOR = re.compile(r"[*/,(=)](?! )")
+_OPERATOR = re.compile(r"[*,(=)](?! )")
 #: Lines of a replay that are written out; of longer ones the first and the last.
 MOST_LINES = 30
 

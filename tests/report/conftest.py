@@ -32,9 +32,10 @@ def default_report(tmp_path_factory):
     pytest.importorskip("matplotlib", reason="figures are an extra")
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    out = shared / "default-report"
-    with FileLock(f"{out}.lock"):
+    out = shared / "default-report" / "out"
+    with FileLock(f"{out.parent}.lock"):
         if not out.exists():
+            out.parent.mkdir()
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(writing, "verifying", _stand_in)
                 write_report(out)
