@@ -35,7 +35,7 @@ def default_report(tmp_path_factory):
     out = shared / "default-report" / "out"
     with FileLock(f"{out.parent}.lock"):
         if not out.exists():
-            out.parent.mkdir()
+            out.parent.mkdir(exist_ok=True)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(writing, "verifying", _stand_in)
                 write_report(out)

@@ -11,8 +11,9 @@ pytest.importorskip("matplotlib", reason="figures are an extra")
 
 from symflow.claims import claims
 from symflow.errors import SymflowError
+from symflow.report import part
 from symflow.report.background import beside
-from symflow.report.energies import along, part, spheres
+from symflow.report.energies import along, spheres
 
 
 def test_everything_holds_and_is_there(default_report):

@@ -16,7 +16,7 @@ from symflow.models.energies.registry import energy_model
 from symflow.plot import Landscape, landscapes, save
 from symflow.report.blocks import Paragraph, Picture, Section
 from symflow.report.comparison import Comparison, comparison, comparison_grid
-from symflow.report.energies.part import Part, decided, derived
+from symflow.report.part import Part, decided, derived
 
 #: V = I and A = −I on the line.
 _V = [[1.0]]

@@ -27,8 +27,8 @@ from symflow.models.energies.registry import energy_model
 from symflow.plot import Branch, atlas, hessian_spectra, save
 from symflow.report.blocks import Display, Grid, Paragraph, Picture, Section
 from symflow.report.comparison import Comparison, comparison, comparison_grid
-from symflow.report.energies.part import Part, decided, derived
 from symflow.report.formulas import displayed
+from symflow.report.part import Part, decided, derived
 
 Array = NDArray[np.float64]
 

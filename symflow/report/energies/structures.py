@@ -18,7 +18,7 @@ from symflow.models.attention.unnormalised import Unnormalised
 from symflow.models.energies.registry import energy_model
 from symflow.report.blocks import Display, Grid, Paragraph, Section
 from symflow.report.comparison import Comparison, comparison, comparison_grid
-from symflow.report.energies.part import Part, decided, derived
+from symflow.report.part import Part, decided, derived
 from symflow.report.tokens.clustering import uniform_tokens
 
 _SEED = 1

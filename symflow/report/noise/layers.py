@@ -9,7 +9,7 @@ from symflow.derive.noise import field_covariance, noise_derivation
 from symflow.errors import CertificateError
 from symflow.noise.common import CommonNoise
 from symflow.report.blocks import Grid, Paragraph, Section
-from symflow.report.energies.part import Part, decided, derived
+from symflow.report.part import Part, decided, derived
 
 _SIZES, _BIASES = (5, 64, 128), ("0", "0.1")
 _ACTIVATIONS = ("relu", "tanh", "sigmoid", "silu")

@@ -12,7 +12,7 @@ from symflow.noise.pair import PairPaths, pair_paths
 from symflow.plot import Law, laws, save
 from symflow.report.blocks import Paragraph, Picture, Section
 from symflow.report.comparison import Comparison, comparison, comparison_grid
-from symflow.report.energies.part import Part
+from symflow.report.part import Part
 
 _SIZE, _START, _TIMES = 3, -0.3, np.array([2.0, 8.0, 20.0])
 _PATHS, _STEP, _SEED = 3000, 0.1, 31

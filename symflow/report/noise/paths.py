@@ -16,7 +16,7 @@ from symflow.noise.one_point import OnePointLaw
 from symflow.plot import Band, band_grid, save
 from symflow.report.blocks import Paragraph, Picture, Section
 from symflow.report.comparison import Comparison, comparison, comparison_grid
-from symflow.report.energies.part import Part
+from symflow.report.part import Part
 
 _SIZE, _TOKENS, _PATHS, _SEED = 4, 8, 400, 41
 _TIMES = np.linspace(0.0, 2.0, 9)

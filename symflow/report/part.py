@@ -1,4 +1,4 @@
-"""A part of the section on energies: its blocks, what it compares, the steps and verdicts in it."""
+"""Parts of a section: their blocks, what they compare, the steps and verdicts in them; and the section."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from symflow.claims import check, claims
 from symflow.derive.derivation import Argument
-from symflow.report.blocks import Code, Grid, Paragraph, Section, Steps, mark
-from symflow.report.comparison import Comparison
+from symflow.report.blocks import Badge, Code, Grid, Outcome, Paragraph, Section, Steps, mark, state
+from symflow.report.comparison import Comparison, agreement_badge
 from symflow.report.tokens.derived import cited_by
 
 #: The first and the last columns are words that should not be stretched.
@@ -46,6 +46,30 @@ class Part:
     steps: tuple[int, int] = (0, 0)
     verdicts: Sequence[dict[str, Any]] = ()
     citations: tuple[str, ...] = ()
+
+
+def joined(title: str, anchor: str, opening: str, parts: Sequence[Part]) -> Outcome:
+    """Return a section of parts, with what they count in badges and in the summary."""
+    rows = [row for part in parts for row in part.rows]
+    verdicts = [record for part in parts for record in part.verdicts]
+    good, total = (sum(column) for column in zip(*(part.steps for part in parts), strict=True))
+    decided = sum(record["passed"] for record in verdicts)
+    badges = (
+        Badge("derivations", f"{good} of {total} steps checked", state(good == total)),
+        agreement_badge("predictions", rows),
+        Badge("verdicts", f"{decided} of {len(verdicts)} as documented", state(decided == len(verdicts))),
+    )
+    section = Section(
+        title,
+        anchor,
+        (Paragraph(opening),),
+        badges,
+        tuple(part.section for part in parts),
+    )
+    passed = good == total and decided == len(verdicts) and all(row["agrees"] for row in rows)
+    cited = dict.fromkeys(key for part in parts for key in part.citations)
+    summary = {"comparisons": rows, "verdicts": verdicts, "steps": total, "checked": good}
+    return Outcome(section, summary, passed, tuple(cited))
 
 
 @dataclass(frozen=True)
