@@ -125,9 +125,8 @@ def _with_numba(case: Case) -> Run:
     return lambda: case.mean(compiled(start, case.paths, case.steps, case.at))
 
 
-def _loops_in_numba(n: int, d: int) -> Callable[[Array, int, int, int], Array]:
-    """Return compiled loops, one path after the other, threads over paths."""
-    numba = importlib.import_module("numba")
+def _factorisation(n: int, d: int) -> Callable[[Any, Any], None]:
+    """Return loops that factorise the covariance at the tokens into a lower triangle."""
 
     def factorise(x: Any, low: Any) -> None:
         for i in range(n):
@@ -146,6 +145,12 @@ def _loops_in_numba(n: int, d: int) -> Callable[[Array, int, int, int], Array]:
                 for k in range(j):
                     low[i, j] -= low[i, k] * low[j, k]
                 low[i, j] /= low[j, j]
+
+    return factorise
+
+
+def _movement(n: int, d: int) -> Callable[[Any, Any, Any], None]:
+    """Return loops that move the tokens by attention and noise, and retract them."""
 
     def move(x: Any, field: Any, out: Any) -> None:
         mean = np.empty(d)
@@ -170,7 +175,13 @@ def _loops_in_numba(n: int, d: int) -> Callable[[Array, int, int, int], Array]:
             for k in range(d):
                 out[i, k] /= np.sqrt(square)
 
-    factor, moved = (numba.njit(part, fastmath=True) for part in (factorise, move))
+    return move
+
+
+def _loops_in_numba(n: int, d: int) -> Callable[[Array, int, int, int], Array]:
+    """Return compiled loops, one path after the other, threads over paths."""
+    numba = importlib.import_module("numba")
+    factor, moved = (numba.njit(part, fastmath=True) for part in (_factorisation(n, d), _movement(n, d)))
 
     def paths(start: Any, count: int, steps: int, at: int) -> Any:
         kept = np.empty((count, n, d))
